@@ -1,0 +1,134 @@
+"""What a datapath is: a flow table, nexthops, counters and a heartbeat.
+
+Two implementations: `xdp` (pinned BPF maps; the kernel forwards hits) and `socket` (plain memory;
+the packet process forwards everything). The packet process and the control process each hold one
+handle; neither knows which implementation is behind it.
+"""
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from relayctl.flow import Flow, FlowKey
+from relayctl.reason import Reason
+from relayctl.wire.address import pack_host, unpack_host
+
+LAYOUT = 1  # version of every pinned structure; part of the pin path
+NEXTHOPS = 4096  # entries; index 0 is never valid
+PORTS = 64  # egress ports; 0 is unused
+
+
+@dataclass(frozen=True, slots=True)
+class Nexthop:
+    """Where a redirected packet goes next. `gateway` is the neighbour's address (the destination
+    itself when it is on the link) and identifies the entry to a restarted daemon."""
+
+    port: int  # egress port number, 1-63
+    gateway: str
+    source: str  # our address on that interface: the inner source address
+    valid: bool = False
+    mtu: int = 1500
+    source_mac: bytes = bytes(6)
+    destination_mac: bytes = bytes(6)
+    tags: tuple[int, int] = (0, 0)  # VLAN tags, outer first; 0 = none
+
+
+NEXTHOP = struct.Struct("=BBHHH6s6s4s4s")
+"""valid, port, mtu, tag, tag, source MAC, destination MAC, source, gateway (network order)."""
+
+assert NEXTHOP.size == 28
+
+
+def pack_nexthop(nexthop: Nexthop | None) -> bytes:
+    if nexthop is None:
+        return bytes(NEXTHOP.size)
+    return NEXTHOP.pack(
+        nexthop.valid,
+        nexthop.port,
+        nexthop.mtu,
+        *nexthop.tags,
+        nexthop.source_mac,
+        nexthop.destination_mac,
+        pack_host(nexthop.source)[12:],
+        pack_host(nexthop.gateway)[12:],
+    )
+
+
+def unpack_nexthop(packed: bytes) -> Nexthop | None:
+    """None for an entry that was never used."""
+    valid, port, mtu, outer, inner, source_mac, destination_mac, source, gateway = NEXTHOP.unpack(
+        packed
+    )
+    if not port:
+        return None
+    mapped = bytes(10) + b"\xff\xff"
+    return Nexthop(
+        port=port,
+        gateway=unpack_host(mapped + gateway),
+        source=unpack_host(mapped + source),
+        valid=bool(valid),
+        mtu=mtu,
+        source_mac=source_mac,
+        destination_mac=destination_mac,
+        tags=(outer, inner),
+    )
+
+
+class DatapathError(Exception):
+    """The datapath cannot be set up or used; the message names the thing and the mend."""
+
+
+class FlowTable(Protocol):
+    """The map from clients to endpoints."""
+
+    capacity: int
+
+    def get(self, key: FlowKey) -> Flow | None: ...
+
+    def install(self, key: FlowKey, flow: Flow) -> bool:
+        """Write a new or re-pointed flow. False when the table is full."""
+        ...
+
+    def delete(self, key: FlowKey) -> bool:
+        """False when there was none."""
+        ...
+
+    def items(self) -> Iterator[tuple[FlowKey, Flow]]:
+        """Every flow, read in batches; flows that change meanwhile may be seen or not."""
+        ...
+
+
+class Datapath(Protocol):
+    """One handle on the datapath. `name` is what `status` and the demo print."""
+
+    name: str  # "xdp-native", "xdp-generic" or "socket"
+
+    @property
+    def flows(self) -> FlowTable: ...
+
+    def nexthops(self) -> Mapping[int, Nexthop]:
+        """The entries in use, by index."""
+        ...
+
+    def write_nexthop(self, index: int, nexthop: Nexthop | None) -> None: ...
+
+    def beat(self, now: int) -> None:
+        """Tell the program that the packet process lives at stamp `now` (units)."""
+        ...
+
+    def alive(self) -> int:
+        """Stamp of the last beat."""
+        ...
+
+    def reasons(self) -> dict[Reason, int]:
+        """Counters of the program and, since its last write, of the packet process."""
+        ...
+
+    def write_slow_reasons(self, counts: Mapping[Reason, int]) -> None:
+        """Publish the packet process's counters (totals, not differences)."""
+        ...
+
+    def close(self) -> None:
+        """Drop the handle. What is attached stays attached."""
+        ...

@@ -1,0 +1,1 @@
+"""Formats that relay, transceiver and signaling share. Pure: bytes and text in, values out."""

@@ -1,0 +1,108 @@
+"""Configuration of a service: TOML, then environment, then flags; later ones win.
+
+The text forms are pure input: whoever composes the service reads the file and the environment.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, TypeVar
+
+import pydantic
+
+from relayctl.wire import address
+
+
+class Settings(pydantic.BaseModel):
+    """Base of every configuration section: immutable, and an unknown key is an error."""
+
+    model_config = pydantic.ConfigDict(
+        frozen=True, extra="forbid", arbitrary_types_allowed=True, hide_input_in_errors=True
+    )
+
+
+class SettingsError(ValueError):
+    """The configuration cannot be used. `faults` has one line for each key at fault."""
+
+    def __init__(self, faults: Iterable[str]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("\n".join(self.faults))
+
+
+def _to_address(value: object) -> address.Address:
+    if isinstance(value, tuple):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("want text of the form <ip>:<port>")
+    return address.parse(value)
+
+
+Endpoint = Annotated[address.Address, pydantic.BeforeValidator(_to_address)]
+"""A field of a `Settings` written as `<ip>:<port>`."""
+
+S = TypeVar("S", bound=Settings)
+
+
+def load(
+    model: type[S],
+    *,
+    toml: str = "",
+    environ: Mapping[str, str] | None = None,
+    prefix: str = "",
+    flags: Mapping[str, Any] | None = None,
+) -> S:
+    """Build `model` from a TOML text, variables named `<prefix><KEY>` and flags.
+
+    `__` in a variable's name goes into a section. Flags that are None were not given. Raises
+    `SettingsError`.
+    """
+    try:
+        values = tomllib.loads(toml)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError([f"configuration is no TOML: {error}"]) from None
+    for name, text in (environ or {}).items():
+        if prefix and name.startswith(prefix):
+            path = name.removeprefix(prefix).lower().split("__")
+            _merge(values, path, _from_text(text), name)
+    values |= {key: value for key, value in (flags or {}).items() if value is not None}
+    try:
+        return model.model_validate(values)
+    except pydantic.ValidationError as error:
+        raise SettingsError(_fault(fault, values) for fault in error.errors()) from None
+
+
+def _from_text(text: str) -> Any:
+    """A TOML value where it is one, else the text itself: addresses need no quotes."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _merge(values: dict[str, Any], path: list[str], value: Any, name: str) -> None:
+    for key in path[:-1]:
+        values = values.setdefault(key, {})
+        if not isinstance(values, dict):
+            raise SettingsError([f"{name}: {key!r} is a value, not a section"])
+    values[path[-1]] = value
+
+
+_SECRET = ("token", "secret", "password")
+
+
+def _fault(fault: Any, values: Any) -> str:
+    path = fault["loc"]
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    message = fault["msg"].removeprefix("Value error, ")
+    if fault["type"] == "extra_forbidden":
+        return f"{key}: unknown key; check its spelling against docs/configuration.md"
+    if fault["type"] == "missing":
+        return f"{key}: missing; it has no default, so set it"
+    if not path:
+        return str(message)
+    for part in path:
+        try:
+            values = values[part]
+        except (KeyError, IndexError, TypeError):
+            return f"{key}: {message}"
+    shown = "<hidden>" if any(word in key for word in _SECRET) else repr(values)
+    return f"{key} = {shown}: {message}"
