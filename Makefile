@@ -1,0 +1,55 @@
+# Every habit of this project: `make help`.
+PYTHON := .venv/bin/python
+PYTEST := $(PYTHON) -m pytest
+SOURCES := relayctl transceiver signaling tests
+
+.DEFAULT_GOAL := help
+.PHONY: help setup up down demo test lint format test-unit test-kernel test-lab test-browser moves lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## install everything (Debian packages as root, .venv); safe to repeat
+	@deploy/setup.sh dev
+
+up: setup ## talk to it: services stay up, open http://localhost:8080 (HOST=<address> adds https)
+	@$(PYTHON) -m tests.lab.up
+
+down: ## stop what `make up` started
+	@$(PYTHON) -m tests.lab.down
+
+demo: setup ## watch it: two calls of real speech, a table and build/demo/report.json (DEMO_SECONDS=20)
+	@$(PYTHON) -m tests.demo.run
+
+test: setup lint test-unit test-kernel test-lab test-browser ## trust it: everything below, in order
+
+lint: ## style, types, import directions
+	$(PYTHON) -m ruff check $(SOURCES)
+	$(PYTHON) -m ruff format --check $(SOURCES)
+	$(PYTHON) -m mypy
+	.venv/bin/lint-imports
+	clang-format --dry-run -Werror bpf/*.c bpf/*.h
+
+format: ## let the formatters have their way
+	$(PYTHON) -m ruff check --fix $(SOURCES)
+	$(PYTHON) -m ruff format $(SOURCES)
+	clang-format -i bpf/*.c bpf/*.h
+
+test-unit: ## unit and property tests
+	$(PYTEST) -q tests/unit
+
+test-kernel: ## packet in, packet and reason out, through the real program (root)
+	$(PYTEST) -q tests/kernel
+
+test-lab: ## end to end in network namespaces, both datapaths (root)
+	$(PYTEST) -q tests/lab
+
+test-browser: ## Chromium and Firefox end to end (root)
+	$(PYTEST) -q tests/browser
+
+lock: ## write the versions in .venv to requirements.lock
+	@{ echo '# Exact versions of everything in .venv; made by `make lock`.'; \
+	  $(PYTHON) -m pip freeze --local --exclude-editable | grep -v -E '^(pip|setuptools|wheel|ferryline)'; } > requirements.lock
+
+clean: down ## remove what the targets made, .venv excepted
+	rm -rf build .mypy_cache .ruff_cache .pytest_cache .hypothesis
