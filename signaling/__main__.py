@@ -1,0 +1,71 @@
+"""`signaling serve`: the command line."""
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from relayctl.wire.settings import SettingsError, load
+from signaling import server
+from signaling.config import ENVIRONMENT, SignalingConfig
+
+LEVELS = {name.lower(): getattr(logging, name) for name in ("DEBUG", "INFO", "WARNING", "ERROR")}
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """HTTP in front of the transceivers: a client's offer in, the answer of a call out."""
+
+
+@main.command()
+@click.option("--config", "file", type=click.Path(path_type=Path), help="TOML file.")
+@click.option("--listen", help="<ip>:<port>, or fd:<number> of an inherited listening socket.")
+@click.option(
+    "--tls-self-signed",
+    "hosts",
+    metavar="HOST",
+    multiple=True,
+    help="Serve https with a certificate for HOST made at first start; may be repeated.",
+)
+@click.option("--log-level", type=click.Choice(list(LEVELS)), default="info", show_default=True)
+@click.option("--check", is_flag=True, help="Check configuration and files, then end.")
+def serve(
+    file: Path | None, listen: str | None, hosts: tuple[str, ...], log_level: str, check: bool
+) -> None:
+    """Serve until SIGINT or SIGTERM. Environment FERRYLINE_SIGNALING_* goes over the file."""
+    try:
+        config = load(
+            SignalingConfig,
+            toml=_read(file) if file else "",
+            environ=os.environ,
+            prefix=ENVIRONMENT,
+            flags={"listen": listen, "tls_self_signed": hosts or None},
+        )
+        if check:
+            server.check(config)
+            click.echo("configuration is good")
+            return
+        server.serve(config, LEVELS[log_level])
+    except (SettingsError, server.StartError) as error:
+        _fail(str(error))
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError as error:
+        raise server.StartError(f"--config '{file}': {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise server.StartError(f"--config '{file}': is not UTF-8 text") from None
+
+
+def _fail(message: str) -> None:
+    for line in message.splitlines():
+        click.echo(f"signaling: {line}", err=True)
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""Signaling's configuration: the sections of its TOML file, each key checked.
+
+Pure: values in, one frozen value or `SettingsError` out.
+"""
+
+import ipaddress
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import pydantic
+
+from relayctl.wire import address
+from relayctl.wire.address import Address
+from relayctl.wire.cluster import IPV4_PREFIX, Cluster, Clusters, Network
+from relayctl.wire.settings import Endpoint, Settings
+from signaling.steering import Ingress
+
+ENVIRONMENT = "FERRYLINE_SIGNALING_"  # prefix of the variables that override the file
+
+_INHERITED = re.compile(r"fd:(\d{1,4})")
+_HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
+
+
+def _to_listen(value: object) -> object:
+    if isinstance(value, str) and (match := _INHERITED.fullmatch(value)):
+        return int(match[1])
+    if isinstance(value, str):
+        return address.parse(value)
+    raise ValueError("want '<ip>:<port>', or 'fd:<number>' of an inherited listening socket")
+
+
+def _absolute(path: Path) -> Path:
+    if not path.is_absolute():
+        raise ValueError(f"is relative; write the whole path, such as '/{path}'")
+    return path
+
+
+Listen = Annotated[Address | int, pydantic.BeforeValidator(_to_listen)]
+AbsolutePath = Annotated[Path, pydantic.AfterValidator(_absolute)]
+
+
+class TransceiverSection(Settings):
+    """A transceiver process. Its endpoint is its control address too."""
+
+    endpoint: Endpoint
+
+
+class IngressSection(Settings):
+    """A relay site: its VIPs and, if its admin HTTP can be reached from here, that one's URL."""
+
+    name: str
+    vips: Annotated[tuple[Endpoint, ...], pydantic.Field(min_length=1)]
+    admin: str | None = None
+
+    @pydantic.field_validator("admin")
+    @classmethod
+    def _is_url(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"https?://[^/?#\s]+/?", value):
+            raise ValueError("is no base URL; write it as 'http://10.2.0.1:9100'")
+        return value and value.rstrip("/")
+
+    def ingress(self) -> Ingress:
+        return Ingress(self.name, self.vips, self.admin)
+
+
+class ClusterSection(Settings):
+    """Transceivers that call ids of one cluster may lead to; the same section as the relay's."""
+
+    id: Annotated[int, pydantic.Field(ge=0, le=65535)]
+    allow: Annotated[tuple[Network, ...], pydantic.Field(min_length=1)]
+    prefix: ipaddress.IPv6Network = IPV4_PREFIX
+    ports: tuple[int, int] = (1024, 65535)  # first and last
+
+    @pydantic.field_validator("prefix")
+    @classmethod
+    def _is_96(cls, value: ipaddress.IPv6Network) -> ipaddress.IPv6Network:
+        if value.prefixlen != 96:
+            raise ValueError(f"has to be an IPv6 /96; for IPv4 write '{IPV4_PREFIX}'")
+        return value
+
+    @pydantic.field_validator("ports")
+    @classmethod
+    def _is_range(cls, value: tuple[int, int]) -> tuple[int, int]:
+        if not 1 <= value[0] <= value[1] <= 65535:
+            raise ValueError("want [first, last] with 1 <= first <= last <= 65535")
+        return value
+
+    def cluster(self) -> Cluster:
+        return Cluster(id=self.id, allow=self.allow, prefix=self.prefix, ports=self.ports)
+
+
+class TlsSection(Settings):
+    """Certificate chain and private key, both PEM files."""
+
+    cert: AbsolutePath
+    key: AbsolutePath
+
+
+class SignalingConfig(Settings):
+    """Everything `signaling serve` needs. Sections keep their TOML names in the singular."""
+
+    listen: Listen = ("127.0.0.1", 8080)
+    keys_file: AbsolutePath
+    control_token: str = pydantic.Field(default="", repr=False)
+    cors_origins: tuple[str, ...] = ("*",)
+    tls: TlsSection | None = None
+    tls_self_signed: tuple[str, ...] = ()
+    state_dir: AbsolutePath = Path("/var/lib/ferryline")  # of the self-signed certificate
+    transceivers: Annotated[
+        tuple[TransceiverSection, ...], pydantic.Field(alias="transceiver")
+    ] = ()
+    ingresses: Annotated[tuple[IngressSection, ...], pydantic.Field(alias="ingress")] = ()
+    clusters: Annotated[tuple[ClusterSection, ...], pydantic.Field(alias="cluster", min_length=1)]
+
+    @pydantic.field_validator("control_token")
+    @classmethod
+    def _is_header_text(cls, value: str) -> str:
+        if not re.fullmatch(r"[\x21-\x7e]*", value):
+            raise ValueError("goes into a header; use visible ASCII without blanks")
+        return value
+
+    @pydantic.field_validator("tls_self_signed")
+    @classmethod
+    def _are_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for host in value:
+            if not is_ip(host) and not _HOST_NAME.fullmatch(host):
+                raise ValueError(f"{host!r} is no host name and no IP address")
+        return value
+
+    @pydantic.model_validator(mode="after")
+    def _agrees(self) -> "SignalingConfig":
+        faults = list(_faults(self))
+        if faults:
+            raise ValueError("\n".join(faults))
+        return self
+
+    def routing(self) -> Clusters:
+        return Clusters(section.cluster() for section in self.clusters)
+
+    @property
+    def tls_files(self) -> TlsSection | None:
+        """The certificate to serve: the given one, else where the self-signed one is kept."""
+        if self.tls or not self.tls_self_signed:
+            return self.tls
+        return TlsSection(
+            cert=self.state_dir / "signaling.crt", key=self.state_dir / "signaling.key"
+        )
+
+
+def is_ip(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _faults(config: SignalingConfig) -> Iterator[str]:
+    """Rules about more than one key: one line for each breach."""
+    if config.tls and config.tls_self_signed:
+        yield "tls_self_signed: makes a certificate, and [tls] gives one; keep one of them"
+    for key, values in (
+        ("transceiver.endpoint", [address.render(s.endpoint) for s in config.transceivers]),
+        ("ingress.name", [section.name for section in config.ingresses]),
+        ("cluster.id", [str(section.id) for section in config.clusters]),
+    ):
+        for value, count in Counter(values).items():
+            if count > 1:
+                yield f"{key} = {value!r}: stands {count} times; keep one"
+    clusters = config.routing()
+    for section in config.transceivers:
+        if clusters.owner(section.endpoint) is None:
+            yield (
+                f"transceiver.endpoint = {address.render(section.endpoint)!r}: is in no cluster; "
+                "add its network to that cluster's `allow`"
+            )

@@ -1,0 +1,1 @@
+"""Faces: what each kind of client speaks over HTTP. They translate; `signaling.calls` decides."""

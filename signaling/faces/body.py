@@ -1,0 +1,32 @@
+"""Reading a request's body, with its limits. Shared by the faces."""
+
+from starlette.requests import Request
+
+from signaling.refusal import Code, Refused
+
+MAX_BODY = 64 * 1024  # bytes; an offer of a browser has 2-10 KiB
+
+
+async def read_body(request: Request, content_type: str) -> bytes:
+    """The body of a request that has to be of `content_type`. Raises `Refused`: 415 or 413."""
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != content_type:
+        shown = repr(given[:64]) if given else "none"
+        raise Refused(
+            Code.WRONG_CONTENT_TYPE,
+            f"content type is {shown}; send {content_type}",
+            param="Content-Type",
+        )
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > MAX_BODY:
+        raise _too_large()
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY:
+            raise _too_large()
+    return bytes(body)
+
+
+def _too_large() -> Refused:
+    return Refused(Code.BODY_TOO_LARGE, f"the body has more than {MAX_BODY} bytes")

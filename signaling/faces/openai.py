@@ -1,0 +1,90 @@
+"""The OpenAI Realtime calls API: a raw SDP offer in, 201 with the answer and the call's Location.
+
+Clients set their base URL to us and stay as they are. Answers have a fixed length, never chunks:
+small clients read them into one buffer. POST to the Location is an ICE restart, which the original
+does not have.
+"""
+
+import time
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from relayctl.wire import address
+from signaling.calls import Calls
+from signaling.faces.body import read_body
+from signaling.flow_path import FlowPaths
+from signaling.metrics import Metrics
+from signaling.offer import read_offer
+
+SDP = "application/sdp"
+FACE = "openai"
+DIALECT = "realtime"
+
+_SDP_BODY: dict[str, Any] = {
+    "requestBody": {"required": True, "content": {SDP: {"schema": {"type": "string"}}}}
+}
+
+
+def routes(calls: Calls, paths: FlowPaths, metrics: Metrics) -> APIRouter:
+    """`/v1/realtime/calls` and everything below it."""
+    router = APIRouter(prefix="/v1/realtime/calls", tags=[FACE])
+
+    @router.post("", status_code=201, response_class=Response, openapi_extra=_SDP_BODY)
+    async def create(request: Request) -> Response:
+        offer = read_offer(await read_body(request, SDP))
+        begun = time.monotonic()
+        created = await calls.create(offer, DIALECT)
+        metrics.setup_seconds.labels(FACE).observe(time.monotonic() - begun)
+        request.state.call = created.call_id.public
+        location = f"{router.prefix}/{created.call_id.render()}"
+        return _sdp(created.answer, 201, {"Location": location})
+
+    @router.post("/{call_id}", response_class=Response, openapi_extra=_SDP_BODY)
+    async def restart(call_id: str, request: Request) -> Response:
+        offer = read_offer(await read_body(request, SDP))
+        return _sdp(await calls.restart(call_id, offer), 200, {})
+
+    @router.post("/{call_id}/hangup", response_class=Response)
+    async def hangup(call_id: str) -> Response:
+        await calls.hangup(call_id)
+        return Response(status_code=200)
+
+    @router.delete("/{call_id}", status_code=204, response_class=Response)
+    async def delete(call_id: str) -> Response:
+        await calls.hangup(call_id)
+        return Response(status_code=204)
+
+    @router.get("/{call_id}")
+    async def describe(call_id: str) -> JSONResponse:
+        _, call = await calls.describe(call_id)
+        return _private(call)
+
+    @router.get("/{call_id}/path")
+    async def path(call_id: str) -> JSONResponse:
+        endpoint, call = await calls.describe(call_id)
+        client, vip = call.get("client"), call.get("vip")
+        seen = await paths.find(client, vip)
+        return _private(
+            {
+                "path": seen.path,
+                "reason": seen.reason,
+                "client": client,
+                "vip": vip,
+                "endpoint": address.render(endpoint),
+                "packets": seen.packets or call.get("packets"),
+                "ingress": seen.ingress,
+            }
+        )
+
+    return router
+
+
+def _sdp(text: str, status: int, headers: dict[str, str]) -> Response:
+    return Response(text.encode(), status, {**headers, "Content-Type": SDP})
+
+
+def _private(values: dict[str, Any]) -> JSONResponse:
+    return JSONResponse(values, headers={"Cache-Control": "no-store"})

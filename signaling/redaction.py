@@ -1,0 +1,48 @@
+"""What must not reach a log, taken out of its text: call ids, bearer tokens, ICE passwords.
+
+Nothing here writes such a thing in the first place; this catches what a library logs at debug level
+or puts into a traceback. Pure but for `Redacted`, the formatter that applies it.
+"""
+
+import ipaddress
+import logging
+import re
+
+HIDDEN = "[hidden]"
+MIN_LITERAL = 8  # characters; a shorter secret would take half the log with it
+
+_RULES = (
+    (re.compile(r"(rtc_[A-Za-z0-9_-]{24})_[A-Za-z0-9_-]{22}"), rf"\1_{HIDDEN}"),
+    (re.compile(r"(a=ice-pwd:)[A-Za-z0-9+/]+"), rf"\1{HIDDEN}"),
+    (re.compile(r"(?i)(bearer\s+)[\w.~+/=-]+"), rf"\1{HIDDEN}"),
+)
+
+
+def redact(text: str, secrets: tuple[str, ...] = ()) -> str:
+    """`text` without what the rules find, and without the literal `secrets`."""
+    for pattern, replacement in _RULES:
+        text = pattern.sub(replacement, text)
+    for secret in secrets:
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
+def mask(host: str) -> str:
+    """The network of a client address: /24 of IPv4, /48 of IPv6; what is no address stays out."""
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return "-"
+    length = 24 if ip.version == 4 else 48
+    return str(ipaddress.ip_network((ip, length), strict=False))
+
+
+class Redacted(logging.Formatter):
+    """Formats a record, traceback included, and redacts the result."""
+
+    def __init__(self, secrets: tuple[str, ...]) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+        self._secrets = tuple(secret for secret in secrets if len(secret) >= MIN_LITERAL)
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record), self._secrets)

@@ -1,0 +1,110 @@
+"""Around every request: its id, one log line, its count, and an answer when the code fails.
+
+ASGI middleware. It logs the route's pattern and the call's public part, never the path itself: the
+path of a call holds its secret. Client addresses are masked.
+"""
+
+import logging
+import re
+import time
+import uuid
+from collections.abc import Callable
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from relayctl.wire.call_id import CallIdError, parse
+from signaling.metrics import Metrics
+from signaling.redaction import mask
+from signaling.refusal import Code, Refused
+
+CLIENT_GONE = 499  # nobody left to answer; only log and metrics see it
+REQUEST_ID = "X-Request-Id"
+CHANGING = frozenset({"POST", "PATCH", "DELETE"})  # what only reads is logged at debug level
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class RequestLog:
+    """Wraps the routes; `clock` gives seconds."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        metrics: Metrics,
+        log: logging.Logger,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._log = log
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _request_id(Headers(scope=scope).get(REQUEST_ID))
+        begun = self._clock()
+        status = 0
+
+        async def stamped(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)[REQUEST_ID] = request_id
+            await send(message)
+
+        try:
+            await self._app(scope, receive, stamped)
+        except ClientDisconnect:
+            status = status or CLIENT_GONE
+        except Exception:
+            self._log.exception("request=%s failed", request_id)
+            if status == 0:
+                refused = Refused(Code.INTERNAL_ERROR, f"it is our fault; request id {request_id}")
+                await JSONResponse(refused.body(), refused.status)(scope, receive, stamped)
+        finally:
+            self._record(scope, status, request_id, self._clock() - begun)
+
+    def _record(self, scope: Scope, status: int, request_id: str, seconds: float) -> None:
+        self._metrics.requests.labels(_face(scope), str(status)).inc()
+        self._log.log(
+            logging.INFO if scope["method"] in CHANGING else logging.DEBUG,
+            "%s %s %d %.1fms request=%s call=%s client=%s",
+            scope["method"],
+            _pattern(scope),
+            status,
+            seconds * 1000,
+            request_id,
+            _call(scope),
+            mask(scope["client"][0]) if scope.get("client") else "-",
+        )
+
+
+def _request_id(given: str | None) -> str:
+    if given is not None and _REQUEST_ID.fullmatch(given):
+        return given
+    return uuid.uuid4().hex
+
+
+def _face(scope: Scope) -> str:
+    route = scope.get("route")
+    return str(route.tags[0]) if route is not None and getattr(route, "tags", None) else "none"
+
+
+def _pattern(scope: Scope) -> str:
+    route = scope.get("route")
+    return str(route.path) if route is not None else "(no route)"
+
+
+def _call(scope: Scope) -> str:
+    """The public part of the call id: of the path, or of the call that was begun."""
+    begun = scope.get("state", {}).get("call")
+    try:
+        return begun or parse(scope.get("path_params", {}).get("call_id", "")).public
+    except CallIdError:
+        return "-"

@@ -1,0 +1,50 @@
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from relayctl.wire.route_token import render_key
+from signaling.__main__ import main
+from tests.unit.signaling.fake_transceiver import CONFIG, CONTROL_TOKEN, KEY
+
+
+def run(tmp_path: Path, text: str, *flags: str, environ: dict[str, str] | None = None) -> Result:
+    (tmp_path / "route.keys").write_text(render_key(KEY))
+    file = tmp_path / "s.toml"
+    file.write_text(text.replace("/nowhere", str(tmp_path)))
+    command = ["serve", "--config", str(file), "--check", *flags]
+    return CliRunner().invoke(main, command, env=environ)
+
+
+def test_check_of_a_good_configuration(tmp_path: Path) -> None:
+    result = run(tmp_path, CONFIG, "--tls-self-signed", "a.example", "--listen", "fd:3")
+    assert (result.exit_code, result.output) == (0, "configuration is good\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "environ", "fault"),
+    [
+        ("listen = [", (), {}, "configuration is no TOML"),
+        (CONFIG, ("--listen", "8080"), {}, "listen = '8080': '8080' is no address"),
+        (CONFIG, ("--tls-self-signed", "a b"), {}, "'a b' is no host name"),
+        (CONFIG, (), {"FERRYLINE_SIGNALING_LISTN": "x"}, "listn: unknown key"),
+        (CONFIG.replace("/nowhere/route", "/nowhere/other"), (), {}, "other.keys': No such file"),
+    ],
+)
+def test_check_of_a_bad_one(
+    tmp_path: Path, text: str, flags: tuple[str, ...], environ: dict[str, str], fault: str
+) -> None:
+    result = run(tmp_path, text, *flags, environ=environ)
+    assert result.exit_code == 1
+    assert fault in result.output
+    assert CONTROL_TOKEN not in result.output
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["serve", "--config", str(tmp_path / "none.toml")])
+    assert result.exit_code == 1
+    assert "none.toml': No such file" in result.output
+
+
+def test_wrong_usage_is_2() -> None:
+    assert CliRunner().invoke(main, ["serve", "--nonsense"]).exit_code == 2

@@ -1,0 +1,138 @@
+import random
+
+import pytest
+
+from relayctl.wire.call_id import CallId
+from relayctl.wire.route_token import Key, Route, mint
+from signaling.calls import Calls
+from signaling.control import Control
+from signaling.refusal import Refused
+from signaling.registry import Registry
+from signaling.steering import Ingress
+from tests.unit.signaling.fake_transceiver import (
+    ANSWER,
+    KEY,
+    OFFER,
+    SECRET,
+    FakeTransceiver,
+    configuration,
+    error,
+    fleet,
+)
+
+pytestmark = pytest.mark.anyio
+SITE = Ingress("relay-a", (("203.0.113.10", 3478),))
+FIRST = ("10.2.0.2", 5000)
+SECOND = ("10.2.0.3", 5000)
+
+
+async def core(
+    *up: FakeTransceiver,
+    down: tuple[FakeTransceiver, ...] = (),
+    sites: tuple[Ingress, ...] = (SITE,),
+) -> tuple[Calls, Registry]:
+    """Calls over transceivers of which `down` fell silent after they were found ready."""
+    clusters = configuration().routing()
+    endpoints = [each.endpoint for each in (*up, *down)]
+    before = Registry(Control(fleet(*up, *down)), endpoints, clusters)
+    await before.refresh()
+    calls = Calls(Control(fleet(*up)), before, sites, {1: KEY}, clusters, random.Random(1))
+    return calls, before
+
+
+async def refused(attempt: object) -> Refused:
+    with pytest.raises(Refused) as caught:
+        await attempt  # type: ignore[misc]
+    return caught.value
+
+
+async def test_the_owner_is_found_by_the_id_alone() -> None:
+    first, second = FakeTransceiver(FIRST), FakeTransceiver(SECOND, calls=9)
+    calls, _ = await core(first, second)
+    created = await calls.create(OFFER, "plain")
+    replica, _ = await core(first, second)
+    assert await replica.restart(created.call_id.render(), OFFER) == ANSWER
+    endpoint, call = await replica.describe(created.call_id.render())
+    assert (endpoint, call["state"]) == (FIRST, "connected")
+    await replica.hangup(created.call_id.render())
+    assert [method for method, _, _ in first.seen] == ["create", "restart", "describe", "end"]
+    assert second.seen == []
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        pytest.param(mint(Key(1, bytes(32)), Route(7, 0x0A020002, 5000, bytes(3))), id="forged"),
+        pytest.param(
+            mint(Key(2, KEY.secret), Route(7, 0x0A020002, 5000, bytes(3))), id="unknown_key"
+        ),
+        pytest.param(mint(KEY, Route(8, 0x0A020002, 5000, bytes(3))), id="unknown_cluster"),
+        pytest.param(mint(KEY, Route(7, 0x7F000001, 5000, bytes(3))), id="not_allowed"),
+        pytest.param(mint(KEY, Route(7, 0x0A020002, 80, bytes(3))), id="port_not_allowed"),
+    ],
+)
+async def test_an_id_that_leads_nowhere_sends_nothing(token: str) -> None:
+    fake = FakeTransceiver()
+    calls, _ = await core(fake)
+    answers = {
+        str(await refused(calls.restart(CallId(token, SECRET).render(), OFFER))),
+        str(await refused(calls.hangup("rtc_garbled"))),
+    }
+    assert len(answers) == 1  # nobody learns which check failed
+    assert fake.seen == []
+
+
+async def test_a_silent_transceiver_is_skipped_and_taken_out() -> None:
+    idle, busy = FakeTransceiver(FIRST), FakeTransceiver(SECOND, calls=9)
+    calls, registry = await core(busy, down=(idle,))
+    created = await calls.create(OFFER, "plain")
+    assert created.call_id.render() in busy.ids
+    assert [each.endpoint for each in registry.transceivers() if each.ready] == [SECOND]
+
+
+async def test_all_full() -> None:
+    no = error(503, "full", "no slot", **{"Retry-After": "9"})
+    fakes = [FakeTransceiver(at, refusals={"create": no}) for at in (FIRST, SECOND)]
+    calls, _ = await core(*fakes)
+    first = await refused(calls.create(OFFER, "plain"))
+    assert (first.status, first.code, first.retry_after_s) == (503, "all_full", 9)
+    assert all(len(fake.seen) == 1 for fake in fakes)
+    second = await refused(calls.create(OFFER, "plain"))  # known by now, nobody is asked
+    assert (second.code, second.retry_after_s) == ("all_full", 5)
+    assert all(len(fake.seen) == 1 for fake in fakes)
+
+
+async def test_a_bad_offer_is_tried_once() -> None:
+    no = error(400, "bad_sdp", "line 4")
+    fakes = [FakeTransceiver(at, refusals={"create": no}) for at in (FIRST, SECOND)]
+    calls, _ = await core(*fakes)
+    assert (await refused(calls.create(OFFER, "plain"))).status == 400
+    assert sum(len(fake.seen) for fake in fakes) == 1
+
+
+async def test_nobody_there() -> None:
+    calls, _ = await core(down=(FakeTransceiver(FIRST),))
+    gone = await refused(calls.create(OFFER, "plain"))
+    assert (gone.status, gone.code, gone.retry_after_s) == (503, "no_transceiver", 1)
+    calls, _ = await core()
+    assert (await refused(calls.create(OFFER, "plain"))).code == "no_transceiver"
+    calls, _ = await core(FakeTransceiver(), sites=())
+    assert (await refused(calls.create(OFFER, "plain"))).code == "no_ingress"
+
+
+async def test_ready_while_a_call_would_find_a_place() -> None:
+    calls, registry = await core(FakeTransceiver())
+    calls.ready()
+    registry.out(FIRST)
+    with pytest.raises(Refused, match="no transceiver is ready"):
+        calls.ready()
+
+
+async def test_the_owner_is_gone() -> None:
+    fake = FakeTransceiver()
+    calls, _ = await core(fake)
+    text = (await calls.create(OFFER, "plain")).call_id.render()
+    alone, _ = await core()
+    for attempt in (alone.restart(text, OFFER), alone.hangup(text), alone.describe(text)):
+        gone = await refused(attempt)
+        assert (gone.status, gone.code) == (502, "owner_gone")

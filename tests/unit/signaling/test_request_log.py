@@ -1,0 +1,83 @@
+import logging
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route, Router
+
+from signaling.metrics import Metrics
+from signaling.request_log import RequestLog
+
+pytestmark = pytest.mark.anyio
+SECRET = "abcdefghijklmnopqrst-_"
+CALL = f"rtc_{'a' * 24}"
+
+
+async def good(request: Request) -> PlainTextResponse:
+    return PlainTextResponse("good")
+
+
+async def broken(request: Request) -> PlainTextResponse:
+    raise RuntimeError("broken")
+
+
+async def left(request: Request) -> PlainTextResponse:
+    raise ClientDisconnect
+
+
+def client(metrics: Metrics | None = None) -> httpx.AsyncClient:
+    routes = [Route("/{call_id}/good", good), Route("/broken", broken), Route("/left", left)]
+    app = RequestLog(
+        Router(routes),
+        metrics=metrics or Metrics(CollectorRegistry()),
+        log=logging.getLogger("signaling"),
+    )
+    transport = httpx.ASGITransport(app, client=("198.51.100.77", 5))
+    return httpx.AsyncClient(transport=transport, base_url="http://x")
+
+
+@pytest.mark.parametrize("given", ["abc-1.2_3", "a" * 64])
+async def test_a_request_id_is_echoed(given: str) -> None:
+    reply = await client().get("/x/good", headers={"X-Request-Id": given})
+    assert reply.headers["X-Request-Id"] == given
+
+
+@pytest.mark.parametrize("given", ["", "a" * 65, "a b", "a,b"])
+async def test_an_odd_request_id_is_replaced(given: str) -> None:
+    reply = await client().get("/x/good", headers={"X-Request-Id": given})
+    assert len(reply.headers["X-Request-Id"]) == 32
+
+
+async def test_the_line_has_the_public_half_and_a_masked_client(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.DEBUG, "signaling"):
+        await client().get(f"/{CALL}_{SECRET}/good", headers={"X-Request-Id": "r1"})
+    (record,) = caplog.records
+    line = record.getMessage()
+    assert f"request=r1 call={CALL} client=198.51.100.0/24" in line
+    assert SECRET not in line
+
+
+async def test_broken_code_is_an_answer_with_the_request_id(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    metrics = Metrics(CollectorRegistry())
+    reply = await client(metrics).get("/broken", headers={"X-Request-Id": "r2"})
+    assert reply.status_code == 500
+    assert reply.json()["error"]["code"] == "internal_error"
+    assert "r2" in reply.json()["error"]["message"]
+    assert "RuntimeError: broken" in caplog.text
+    labels = {"face": "none", "status": "500"}
+    assert metrics.registry.get_sample_value("ferryline_signaling_requests_total", labels) == 1
+
+
+async def test_a_client_that_left_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+    metrics = Metrics(CollectorRegistry())
+    with pytest.raises(AssertionError):  # httpx's transport got no response
+        await client(metrics).get("/left")
+    labels = {"face": "none", "status": "499"}
+    assert metrics.registry.get_sample_value("ferryline_signaling_requests_total", labels) == 1
+    assert "Traceback" not in caplog.text
