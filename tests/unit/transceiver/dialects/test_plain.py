@@ -1,0 +1,10 @@
+from transceiver.dialects.plain import Plain
+
+
+def test_pings_and_echoes() -> None:
+    plain = Plain()
+    assert plain.opened() == []
+    assert plain.received("ping 1234") == ["pong 1234"]
+    assert plain.received("hello") == ["hello"]
+    assert plain.received(b"ping") == [b"ping"]
+    assert plain.too_large() == []

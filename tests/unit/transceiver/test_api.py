@@ -1,0 +1,164 @@
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry
+
+from tests.unit.transceiver.harness import Client, World
+from transceiver.api import MAX_BODY, create_app
+
+TOKEN = "correct horse battery"
+AUTH = {"Authorization": f"Bearer {TOKEN}"}
+VIPS = ["203.0.113.10:3478"]
+
+
+class Api:
+    def __init__(self, *, token: str = TOKEN, ready: bool = True) -> None:
+        self.world = World(capacity=2)
+        self.app = create_app(
+            self.world.calls, CollectorRegistry(), token=token, ready=lambda: ready
+        )
+
+    def request(self, method: str, path: str, **more: Any) -> httpx.Response:
+        async def run() -> httpx.Response:
+            transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
+            async with httpx.AsyncClient(transport=transport, base_url="http://t") as client:
+                return await client.request(method, path, **{"headers": AUTH, **more})
+
+        return asyncio.run(run())
+
+    def create(self, **changes: Any) -> httpx.Response:
+        body = {"offer": Client(("192.0.2.1", 9)).offer(), "vips": VIPS, "dialect": "realtime"}
+        return self.request("POST", "/v1/calls", json=body | changes)
+
+
+@pytest.fixture
+def api() -> Api:
+    return Api()
+
+
+def code(response: httpx.Response) -> tuple[int, str]:
+    error = response.json()["error"]
+    assert set(error) == {"type", "code", "message", "param"}
+    return response.status_code, error["code"]
+
+
+def test_the_life_of_a_call(api: Api) -> None:
+    created = api.create()
+    assert created.status_code == 201
+    path = f"/v1/calls/{created.json()['id']}"
+    assert "m=audio 3478" in created.json()["answer"]
+    assert api.request("GET", path).json()["state"] == "new"
+    offer = Client(("192.0.2.1", 9), ufrag="efgh").offer()
+    restarted = api.request("POST", f"{path}/restart", json={"offer": offer})
+    assert restarted.status_code == 200
+    assert restarted.json()["answer"] != created.json()["answer"]
+    assert api.request("DELETE", path).status_code == 204
+    assert code(api.request("DELETE", path)) == (410, "call_ended")
+    assert code(api.request("POST", f"{path}/restart", json={"offer": offer}))[0] == 410
+    assert api.request("GET", path).json()["state"] == "ended"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param({"offer": "nonsense"}, (400, "bad_sdp"), id="no_sdp"),
+        pytest.param({"offer": None}, (400, "invalid_parameter"), id="no_offer"),
+        pytest.param({"vips": []}, (400, "bad_vips"), id="no_vips"),
+        pytest.param({"vips": "x"}, (400, "bad_vips"), id="vips_text"),
+        pytest.param({"vips": ["host:1"]}, (400, "bad_vips"), id="vip_name"),
+        pytest.param({"vips": VIPS * 2}, (400, "bad_vips"), id="two_of_a_family"),
+        pytest.param({"dialect": "klingon"}, (400, "unknown_dialect"), id="dialect"),
+        pytest.param({"dialect": []}, (400, "unknown_dialect"), id="dialect_list"),
+    ],
+)
+def test_bad_requests(api: Api, changes: dict[str, Any], expected: tuple[int, str]) -> None:
+    assert code(api.create(**changes)) == expected
+    assert len(api.world.calls) == 0
+
+
+def test_offers_without_audio_and_of_lite_agents_are_not_acceptable(api: Api) -> None:
+    offer = Client(("192.0.2.1", 9)).offer()
+    lite = offer.replace("t=0 0", "t=0 0\r\na=ice-lite")
+    assert code(api.create(offer=lite)) == (406, "ice_lite_peer")
+    video = offer.replace("m=audio", "m=video").replace("opus/48000/2", "VP8/90000")
+    assert code(api.create(offer=video)) == (406, "no_audio")
+
+
+def test_another_bundle_is_a_conflict(api: Api) -> None:
+    path = f"/v1/calls/{api.create().json()['id']}"
+    offer = (
+        Client(("192.0.2.1", 9)).offer().replace("mid:0", "mid:9").replace("BUNDLE 0", "BUNDLE 9")
+    )
+    assert code(api.request("POST", f"{path}/restart", json={"offer": offer})) == (
+        409,
+        "bundle_changed",
+    )
+
+
+def test_full(api: Api) -> None:
+    api.create()
+    api.create()
+    full = api.create()
+    assert code(full) == (503, "overloaded")
+    assert full.headers["Retry-After"] == "1"
+    assert api.request("GET", "/readyz").status_code == 503
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"", b"\xff", b"[" * 100_000])
+def test_no_json(api: Api, body: bytes) -> None:
+    assert code(api.request("POST", "/v1/calls", content=body)) == (400, "invalid_json")
+
+
+def test_a_body_has_its_limit(api: Api) -> None:
+    body = b" " * (MAX_BODY + 1)
+    assert code(api.request("POST", "/v1/calls", content=body)) == (413, "body_too_large")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": f"Basic {TOKEN}"},
+        {"Authorization": TOKEN},
+    ],
+)
+def test_every_v1_route_wants_the_token(api: Api, headers: dict[str, str]) -> None:
+    for method, path in (
+        ("POST", "/v1/calls"),
+        ("GET", "/v1/calls/x"),
+        ("DELETE", "/v1/calls/x"),
+        ("POST", "/v1/calls/x/restart"),
+    ):
+        assert code(api.request(method, path, headers=headers)) == (401, "unauthorized")
+
+
+def test_no_token_wanted_where_none_is_set() -> None:
+    assert code(Api(token="").request("GET", "/v1/calls/x", headers={})) == (404, "call_not_found")
+
+
+def test_health_readiness_and_metrics_are_open(api: Api) -> None:
+    assert api.request("GET", "/healthz", headers={}).text == "ok\n"
+    assert api.request("GET", "/readyz", headers={}).json() == {
+        "ready": True,
+        "calls": 0,
+        "capacity": 2,
+    }
+    assert api.request("GET", "/metrics", headers={}).status_code == 200
+    assert Api(ready=False).request("GET", "/readyz").status_code == 503
+
+
+def test_unknown_routes_and_methods_have_the_same_shape(api: Api) -> None:
+    assert code(api.request("GET", "/v2")) == (404, "not_found")
+    assert code(api.request("PUT", "/v1/calls")) == (405, "method_not_allowed")
+
+
+def test_a_fault_of_ours_is_told_without_its_text(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api.world.calls, "describe", lambda call_id: 1 / 0)
+    response = api.request("GET", "/v1/calls/x")
+    assert code(response) == (500, "internal_error")
+    assert "zero" not in response.text

@@ -1,0 +1,173 @@
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from aiortc.rtcdatachannel import RTCDataChannel, RTCDataChannelParameters
+
+from tests.unit.transceiver.test_dtls import Pair
+from transceiver import sctp
+from transceiver.channels import MAX_CHANNELS, MAX_MESSAGES_PER_S, Channels
+from transceiver.dialects.base import Dialect, Message
+from transceiver.dialects.plain import Plain
+from transceiver.sctp import Association
+
+
+class Greeting(Plain):
+    def opened(self) -> list[Message]:
+        return ["welcome"]
+
+    def received(self, message: Message) -> list[Message]:
+        if message == "fault":
+            raise RuntimeError("a fault of ours")
+        return super().received(message)
+
+    def too_large(self) -> list[Message]:
+        return ["too large"]
+
+
+class Talk:
+    def __init__(self) -> None:
+        self.now = 50.0
+        self.opens = 0
+        self.slow = 0
+        self.labels: list[str] = []
+        self.pair = Pair()
+        for end in (self.pair.server, self.pair.client):
+            end.dtls._unregister_data_receiver(end)
+        self.channels = Channels(
+            self.pair.server.dtls, self._dialect_of, lambda: self.now, self._open, self._slow
+        )
+        self.client = Association(self.pair.client.dtls, lambda channel: None)
+        self.deaf = False
+
+    def _dialect_of(self, label: str) -> Dialect:
+        self.labels.append(label)
+        return Greeting()
+
+    def _open(self) -> None:
+        self.opens += 1
+
+    def _slow(self) -> None:
+        self.slow += 1
+
+    async def settle(self, rounds: int = 200) -> None:
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+            if self.deaf:
+                self.pair.server.outbox.clear()
+            self.pair.exchange()
+
+    def channel(self, label: str = "events") -> tuple[RTCDataChannel, list[Message]]:
+        heard: list[Message] = []
+        channel = RTCDataChannel(self.client, RTCDataChannelParameters(label=label))
+        channel.on("message", heard.append)
+        return channel, heard
+
+
+def talk(body: Callable[[Talk], Coroutine[Any, Any, None]]) -> None:
+    async def run() -> None:
+        sctp.prepare()
+        it = Talk()
+        it.pair.begin().exchange()
+        it.channels.begin(5000, 65536)
+        it.client.begin(5000, 0)
+        await it.settle()
+        try:
+            await body(it)
+        finally:
+            it.channels.end()
+            it.client.end()
+
+    asyncio.run(run())
+
+
+def test_the_dialect_of_the_label_greets_and_answers() -> None:
+    async def body(it: Talk) -> None:
+        channel, heard = it.channel("oai-events")
+        await it.settle()
+        channel.send("ping 1")
+        await it.settle()
+        assert heard == ["welcome", "pong 1"]
+        assert it.labels == ["oai-events"]
+        assert it.opens == 1
+
+    talk(body)
+
+
+def test_channels_beyond_the_limit_are_closed() -> None:
+    async def body(it: Talk) -> None:
+        made = [it.channel(f"c{n}") for n in range(MAX_CHANNELS + 2)]
+        await it.settle(1500)
+        states = [channel.readyState for channel, _ in made]
+        assert states == ["open"] * MAX_CHANNELS + ["closed"] * 2
+        assert it.channels.refused == 2
+
+    talk(body)
+
+
+def test_a_closed_channel_makes_room() -> None:
+    async def body(it: Talk) -> None:
+        first, _ = it.channel()
+        await it.settle()
+        first.close()
+        await it.settle()
+        assert len(it.channels._dialects) == 0
+
+    talk(body)
+
+
+def test_messages_beyond_the_rate_are_dropped_until_the_next_second() -> None:
+    async def body(it: Talk) -> None:
+        channel, heard = it.channel()
+        await it.settle()
+        for _ in range(MAX_MESSAGES_PER_S + 10):
+            channel.send("x")
+        await it.settle(3000)
+        assert len(heard) == 1 + MAX_MESSAGES_PER_S
+        it.now += 1
+        channel.send("y")
+        await it.settle()
+        assert heard[-1] == "y"
+
+    talk(body)
+
+
+def test_a_fault_of_ours_costs_one_message() -> None:
+    async def body(it: Talk) -> None:
+        channel, heard = it.channel()
+        await it.settle()
+        channel.send("fault")
+        channel.send("x")
+        await it.settle()
+        assert heard == ["welcome", "x"]
+
+    talk(body)
+
+
+def test_too_large_for_us_and_too_large_for_the_client() -> None:
+    async def body(it: Talk) -> None:
+        channel, heard = it.channel()
+        await it.settle()
+        channel.send("x" * 300_000)
+        await it.settle(3000)
+        assert heard == ["welcome", "too large"]
+        channel.send("x" * 100_000)  # its echo is above the 65,536 that the client takes
+        await it.settle(3000)
+        assert it.channels.refused == 1
+        assert len(heard) == 2
+
+    talk(body)
+
+
+def test_a_client_that_takes_nothing_is_slow() -> None:
+    async def body(it: Talk) -> None:
+        channel, _ = it.channel()
+        await it.settle()
+        dialect_channel = next(iter(it.channels._dialects))
+        it.deaf = True
+        for _ in range(40):
+            it.channels._say(dialect_channel, ["x" * 60_000])
+        assert it.slow > 0
+        assert channel.readyState == "open"
+
+    talk(body)

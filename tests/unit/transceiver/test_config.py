@@ -1,0 +1,81 @@
+from pathlib import Path
+
+import pytest
+
+from relayctl.wire.settings import SettingsError, load
+from transceiver.backends.echo import Mode
+from transceiver.config import ENVIRONMENT, TransceiverConfig
+
+GOOD = """
+listen = "10.2.0.2:5000"
+relay_networks = ["10.2.0.1/32"]
+cluster = 7
+keys_file = "/etc/ferryline/route.keys"
+mint = 1
+control_token = "0123456789abcdef"
+"""
+
+
+def read(toml: str = GOOD, **environ: str) -> TransceiverConfig:
+    names = {f"{ENVIRONMENT}{key}": value for key, value in environ.items()}
+    return load(TransceiverConfig, toml=toml, environ=names, prefix=ENVIRONMENT)
+
+
+def test_defaults() -> None:
+    config = read()
+    assert config.listen == ("10.2.0.2", 5000)
+    assert config.inner == "spp"
+    assert config.keys_file == Path("/etc/ferryline/route.keys")
+    assert (config.capacity, config.backend, config.echo.mode) == (30, "echo", Mode.AUDIO)
+    assert (config.away_after_s, config.consent_s, config.setup_s) == (10.0, 30.0, 15.0)
+
+
+def test_the_environment_goes_over_the_file() -> None:
+    config = read(CAPACITY="5", ECHO__MODE="opus", RELAY_NETWORKS='["10.2.0.0/24"]')
+    assert (config.capacity, config.echo.mode) == (5, Mode.OPUS)
+
+
+def without(key: str, *more: str) -> str:
+    lines = [line for line in GOOD.splitlines() if not line.startswith(key)]
+    return "\n".join([*lines, *more])
+
+
+@pytest.mark.parametrize(
+    ("toml", "fault"),
+    [
+        pytest.param(without("listen"), "listen: missing", id="no_listen"),
+        pytest.param(
+            without("listen", 'listen = "0.0.0.0:5000"'), "route tokens carry it", id="wildcard"
+        ),
+        pytest.param(without("listen", 'listen = "host:1"'), "is no address", id="host_name"),
+        pytest.param(without("relay"), "relay_networks: empty", id="no_relays"),
+        pytest.param(
+            without("relay", 'relay_networks = ["10.2.0.1/24"]'), "is no network", id="host_bits"
+        ),
+        pytest.param(without("control"), "control_token: missing", id="no_token"),
+        pytest.param(without("control", 'control_token = "short"'), "too short", id="short_token"),
+        pytest.param(GOOD + "colour = 1", "colour: unknown key", id="unknown"),
+        pytest.param(GOOD + "capacity = 0", "capacity", id="capacity"),
+        pytest.param(GOOD + "away_after_s = 40", "consent_s", id="away_after_consent"),
+        pytest.param(GOOD + 'cluster_prefix = "10.0.0.0/8"', "96 bits", id="prefix"),
+        pytest.param(without("keys", 'keys_file = "keys"'), "is relative", id="relative"),
+        pytest.param(GOOD + 'backend = "parrot"', "backend", id="backend"),
+    ],
+)
+def test_names_the_fault(toml: str, fault: str) -> None:
+    with pytest.raises(SettingsError, match=fault):
+        read(toml)
+
+
+def test_a_token_is_not_shown() -> None:
+    with pytest.raises(SettingsError) as caught:
+        read(without("control", 'control_token = "hunter2"'))
+    assert "hunter2" not in str(caught.value)
+
+
+def test_loopback_needs_no_token() -> None:
+    assert not read(without("control").replace("10.2.0.2", "127.0.0.1")).control_token
+
+
+def test_plain_needs_no_relays() -> None:
+    assert read(without("relay", 'inner = "plain"')).relay_networks == ()

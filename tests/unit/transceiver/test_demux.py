@@ -1,0 +1,109 @@
+"""Calls are letters, paths are numbers."""
+
+import pytest
+
+from transceiver.demux import MAX_CLAIMS, Demux
+
+TID, OTHER_TID = b"t" * 12, b"u" * 12
+
+
+@pytest.fixture
+def table() -> Demux[str]:
+    return Demux()
+
+
+def test_requests_go_by_ufrag_whatever_the_path(table: Demux[str]) -> None:
+    table.add("aaaa", "A")
+    table.add("bbbb", "B")
+    table.proven(1, "A")
+    assert table.request(b"bbbb") == "B"
+    assert table.request(b"aaa") is None  # the whole of it counts
+
+
+def test_both_tokens_of_a_restart_are_valid_until_one_retires(table: Demux[str]) -> None:
+    table.add("old", "A")
+    table.add("new", "A")
+    assert table.request(b"old") == table.request(b"new") == "A"
+    table.retire("old")
+    assert table.request(b"old") is None
+    assert table.request(b"new") == "A"
+
+
+def test_responses_go_by_path_and_transaction(table: Demux[str]) -> None:
+    table.asked(1, TID, "A")
+    table.asked(1, OTHER_TID, "B")
+    assert table.response(1, TID) == "A"
+    assert table.response(1, OTHER_TID) == "B"
+    assert table.response(2, TID) is None
+    table.settled(1, TID)
+    assert table.response(1, TID) is None
+
+
+def test_asking_takes_no_path_from_its_owner(table: Demux[str]) -> None:
+    table.proven(1, "A")
+    table.asked(1, TID, "B")
+    assert table.owner(1) == "A"
+    assert table.suitor(1) is None
+
+
+def test_proof_takes_the_path_and_names_who_lost_it(table: Demux[str]) -> None:
+    assert table.proven(1, "A") is None
+    assert table.proven(1, "A") is None
+    assert table.proven(1, "B") == "A"
+    assert table.owner(1) == "B"
+
+
+def test_who_lost_a_path_cannot_give_it_away(table: Demux[str]) -> None:
+    table.proven(1, "A")
+    table.proven(1, "B")
+    table.forgotten(1, "A")
+    assert table.owner(1) == "B"
+    table.forgotten(1, "B")
+    assert table.owner(1) is None
+
+
+def test_who_asked_a_free_path_may_get_early_dtls(table: Demux[str]) -> None:
+    table.asked(1, TID, "A")
+    assert table.suitor(1) == "A"
+    table.proven(1, "A")
+    assert table.suitor(1) is None
+    table.asked(2, TID, "A")
+    table.forgotten(2, "A")
+    assert table.suitor(2) is None
+
+
+def test_authentic_sources_come_before_claims(table: Demux[str]) -> None:
+    table.claims(9, "A", proven=False)
+    table.claims(9, "B", proven=False)
+    table.claims(9, "B", proven=True)
+    assert table.candidates(9) == ("B", "A")
+    assert table.candidates(8) == ()
+
+
+def test_claims_cannot_push_an_authentic_source_out(table: Demux[str]) -> None:
+    table.claims(9, "victim", proven=True)
+    for n in range(10):
+        table.claims(9, f"thief {n}", proven=False)
+    assert table.candidates(9)[0] == "victim"
+    assert len(table.candidates(9)) == MAX_CLAIMS
+
+
+def test_an_authentic_source_gets_in_before_a_full_list_of_claims(table: Demux[str]) -> None:
+    for n in range(10):
+        table.claims(9, f"thief {n}", proven=False)
+    table.claims(9, "victim", proven=True)
+    assert table.candidates(9)[0] == "victim"
+
+
+def test_nothing_is_left_of_a_removed_call(table: Demux[str]) -> None:
+    for call in ("A", "B"):
+        table.add(f"ufrag{call}", call)
+        table.asked(1, call.encode() * 12, call)
+        table.asked(2, call.encode() * 12, call)
+        table.proven(call, call)
+        table.claims(9, call, proven=True)
+    table.remove("A")
+    assert table.candidates(9) == ("B",)
+    assert table.owner("B") == "B"
+    table.remove("B")
+    assert len(table) == 0

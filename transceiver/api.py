@@ -1,0 +1,200 @@
+"""The control API: HTTP in front of `calls.py`.
+
+Errors are `{"error": {"type", "code", "message", "param"}}`.
+`/v1` wants the bearer token, if there is one; health and metrics are for whoever reaches them.
+"""
+
+import hmac
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from relayctl.wire import address
+from relayctl.wire.address import Address, AddressError
+from transceiver.calls import CallError, Calls, DialectName, Reason
+from transceiver.sdp import SdpError
+
+MAX_BODY = 256 * 1024  # bytes; offers are below 10 KiB
+MAX_VIPS = 4
+RETRY_AFTER_S = 1
+
+_STATUS = {Reason.UNKNOWN: 404, Reason.ENDED: 410, Reason.FULL: 503}
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class ApiError(Exception):
+    """An answer that is an error."""
+
+    def __init__(self, status: int, code: str, message: str, param: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.param = param
+
+
+def create_app(
+    calls: Calls, registry: CollectorRegistry, *, token: str, ready: Callable[[], bool]
+) -> Starlette:
+    """`token`: the bearer secret, empty for none. `ready`: whether new calls are wanted at all."""
+
+    async def create(request: Request) -> Response:
+        body = await _body(request)
+        offer = _text(body, "offer")
+        vips = _vips(body)
+        try:
+            call_id, answer = calls.create(offer, vips, _dialect(body))
+        except ValueError as error:
+            if isinstance(error, SdpError):
+                raise
+            raise ApiError(400, "bad_vips", str(error), "vips") from None
+        return JSONResponse({"id": call_id, "answer": answer}, 201)
+
+    async def restart(request: Request) -> Response:
+        body = await _body(request)
+        return JSONResponse({"answer": calls.restart(_call_id(request), _text(body, "offer"))})
+
+    async def hang_up(request: Request) -> Response:
+        calls.hang_up(_call_id(request))
+        return Response(status_code=204)
+
+    async def describe(request: Request) -> Response:
+        return JSONResponse(calls.describe(_call_id(request)))
+
+    async def healthz(request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def readyz(request: Request) -> Response:
+        is_ready = ready() and not calls.full
+        load = {"ready": is_ready, "calls": len(calls), "capacity": calls.capacity}
+        return JSONResponse(load, 200 if is_ready else 503)
+
+    async def metrics(request: Request) -> Response:
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+    def guarded(handler: Handler) -> Handler:
+        async def authorized(request: Request) -> Response:
+            if token and not _knows(request, token):
+                raise ApiError(401, "unauthorized", "want `Authorization: Bearer <control_token>`")
+            return await handler(request)
+
+        return authorized
+
+    return Starlette(
+        routes=[
+            Route("/v1/calls", guarded(create), methods=["POST"]),
+            Route("/v1/calls/{id}/restart", guarded(restart), methods=["POST"]),
+            Route("/v1/calls/{id}", guarded(hang_up), methods=["DELETE"]),
+            Route("/v1/calls/{id}", guarded(describe), methods=["GET"]),
+            Route("/healthz", healthz),
+            Route("/readyz", readyz),
+            Route("/metrics", metrics),
+        ],
+        exception_handlers={
+            ApiError: _show_api_error,
+            CallError: _show_call_error,
+            SdpError: _show_sdp_error,
+            HTTPException: _show_http_error,
+            ClientDisconnect: _show_disconnect,
+            500: _show_fault,
+        },
+    )
+
+
+def _knows(request: Request, token: str) -> bool:
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), token.encode())
+
+
+def _call_id(request: Request) -> str:
+    return str(request.path_params["id"])
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    data = b""
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > MAX_BODY:
+            raise ApiError(413, "body_too_large", f"more than {MAX_BODY} bytes")
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise ApiError(400, "invalid_json", "the body has to be a JSON object")
+    return body
+
+
+def _text(body: dict[str, Any], param: str) -> str:
+    value = body.get(param)
+    if not isinstance(value, str):
+        raise ApiError(400, "invalid_parameter", f"{param}: want text", param)
+    return value
+
+
+def _vips(body: dict[str, Any]) -> tuple[Address, ...]:
+    texts = body.get("vips")
+    if not isinstance(texts, list) or not 0 < len(texts) <= MAX_VIPS:
+        raise ApiError(400, "bad_vips", f"want a list of 1 to {MAX_VIPS} addresses", "vips")
+    try:
+        return tuple(address.parse(str(text)) for text in texts)
+    except AddressError as error:
+        raise ApiError(400, "bad_vips", str(error), "vips") from None
+
+
+def _dialect(body: dict[str, Any]) -> DialectName:
+    name = body.get("dialect", DialectName.REALTIME)
+    try:
+        return DialectName(name)
+    except ValueError:
+        known = ", ".join(DialectName)
+        raise ApiError(400, "unknown_dialect", f"want one of {known}", "dialect") from None
+
+
+def _error(
+    status: int,
+    code: str,
+    message: str,
+    param: str | None = None,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    error = {"type": kind, "code": code, "message": message, "param": param}
+    return JSONResponse({"error": error}, status, headers)
+
+
+async def _show_api_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ApiError)
+    return _error(error.status, error.code, str(error), error.param)
+
+
+async def _show_call_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, CallError)
+    headers = {"Retry-After": str(RETRY_AFTER_S)} if error.reason is Reason.FULL else None
+    return _error(_STATUS[error.reason], error.reason, str(error), headers=headers)
+
+
+async def _show_sdp_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, SdpError)
+    return _error(error.reason.status, error.reason, str(error), "offer")
+
+
+async def _show_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
+    return _error(error.status_code, code, str(error.detail))
+
+
+async def _show_disconnect(request: Request, error: Exception) -> Response:
+    return Response(status_code=400)  # nobody reads it
+
+
+async def _show_fault(request: Request, error: Exception) -> Response:
+    return _error(500, "internal_error", "a fault of the transceiver; its log says more")

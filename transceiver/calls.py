@@ -1,0 +1,167 @@
+"""All calls of this process: made, found by their ids, restarted, ended. The control API's core."""
+
+import base64
+import enum
+import hmac
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from relayctl.wire.address import Address
+from relayctl.wire.call_id import CallId, CallIdError, parse
+from transceiver.call import Call
+from transceiver.dialects.base import Dialect
+from transceiver.dialects.plain import Plain
+from transceiver.dialects.realtime import LABEL, Realtime
+from transceiver.lifecycle import End
+from transceiver.minting import Minter
+from transceiver.sdp import parse_offer
+from transceiver.sdp_answer import Local
+from transceiver.surroundings import Surroundings
+
+REMEMBERED = 1024  # ended calls that still answer "ended"
+REMEMBERED_S = 60.0
+
+_PWD_BYTES = 18  # 144 bits; at least 128 are wanted
+_SECRET_BYTES = 17  # 22 characters and a little
+_SECRET_LENGTH = 22
+
+
+class Reason(enum.StrEnum):
+    """Why a call cannot be had."""
+
+    UNKNOWN = "call_not_found"
+    ENDED = "call_ended"
+    FULL = "overloaded"
+
+
+class CallError(LookupError):
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+class DialectName(enum.StrEnum):
+    REALTIME = "realtime"
+    PLAIN = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    id: CallId
+    at: float
+    shown: dict[str, object]
+
+
+class Calls:
+    def __init__(self, around: Surroundings, minter: Minter, capacity: int) -> None:
+        self._around = around
+        self._minter = minter
+        self.capacity = capacity
+        self._live: dict[str, Call] = {}
+        self._ended: OrderedDict[str, _Ended] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def __iter__(self) -> Iterator[Call]:
+        return iter(tuple(self._live.values()))
+
+    @property
+    def full(self) -> bool:
+        return len(self._live) >= self.capacity
+
+    def create(
+        self, offer: str, vips: tuple[Address, ...], dialect: DialectName
+    ) -> tuple[str, str]:
+        """Call id and SDP answer. Raises `CallError` (full), `SdpError`, `ValueError` (VIPs)."""
+        born = self._around.mux.clock()
+        if self.full:
+            self._around.mux.counts.refused[Reason.FULL] += 1
+            raise CallError(Reason.FULL, f"{len(self._live)} calls of {self.capacity}")
+        parsed = parse_offer(offer)
+        token = self._minter.mint(born)
+        call_id = CallId(token, self._letters(_SECRET_BYTES)[:_SECRET_LENGTH])
+        numbers = self._around.random_bytes(20)
+        local = Local(
+            ufrag=token,
+            pwd=self._pwd(),
+            fingerprint=self._around.identity.fingerprint,
+            ssrc=int.from_bytes(numbers[:4], "big"),
+            cname=numbers[4:12].hex(),
+            candidates=vips,
+            session_id=int.from_bytes(numbers[12:], "big") >> 2,
+        )
+        call = Call(
+            self._around, call_id, parsed, local, self._dialects(dialect), born, self._forget
+        )
+        answer = call.begin()
+        self._live[token] = call
+        return call_id.render(), answer
+
+    def restart(self, call_id: str, offer: str) -> str:
+        """The answer of an ICE restart. Raises `CallError` and `SdpError`."""
+        call = self.find(call_id)
+        return call.restart(
+            parse_offer(offer), self._minter.mint(self._around.mux.clock()), self._pwd()
+        )
+
+    def hang_up(self, call_id: str) -> None:
+        """Raises `CallError`."""
+        self.find(call_id).end(End.HANGUP)
+
+    def describe(self, call_id: str) -> dict[str, object]:
+        """The call, also when it has just ended. Raises `CallError`."""
+        found = self._find(call_id)
+        return found.shown if isinstance(found, _Ended) else found.describe()
+
+    def find(self, call_id: str) -> Call:
+        """Raises `CallError`."""
+        found = self._find(call_id)
+        if isinstance(found, _Ended):
+            raise CallError(Reason.ENDED, f"the call ended: {found.shown['reason']}")
+        return found
+
+    def end_all(self) -> None:
+        for call in self:
+            call.end(End.SHUTDOWN)
+
+    def _find(self, text: str) -> Call | _Ended:
+        self._expire()
+        try:
+            call_id = parse(text)
+        except CallIdError as error:
+            raise CallError(Reason.UNKNOWN, str(error)) from None
+        found = self._live.get(call_id.token) or self._ended.get(call_id.token)
+        if found is None or not hmac.compare_digest(found.id.secret, call_id.secret):
+            raise CallError(Reason.UNKNOWN, f"no call {call_id.public}")
+        return found
+
+    def _forget(self, call: Call) -> None:
+        self._live.pop(call.id.token, None)
+        now = self._around.mux.clock()
+        self._ended[call.id.token] = _Ended(call.id, now, call.describe())
+        self._expire()
+
+    def _expire(self) -> None:
+        now = self._around.mux.clock()
+        while self._ended:
+            oldest = next(iter(self._ended.values()))
+            if len(self._ended) <= REMEMBERED and now - oldest.at < REMEMBERED_S:
+                return
+            self._ended.popitem(last=False)
+
+    def _dialects(self, name: DialectName) -> Callable[[str], Dialect]:
+        def dialect_of(label: str) -> Dialect:
+            if name is DialectName.REALTIME and label == LABEL:
+                return Realtime(lambda kind: f"{kind}_{self._letters(12)}")
+            return Plain()
+
+        return dialect_of
+
+    def _pwd(self) -> str:
+        return base64.b64encode(self._around.random_bytes(_PWD_BYTES)).decode()
+
+    def _letters(self, size: int) -> str:
+        """`size` random bytes as base64url letters, unpadded."""
+        return base64.urlsafe_b64encode(self._around.random_bytes(size)).decode().rstrip("=")

@@ -1,0 +1,22 @@
+"""Plain counters that the packet path writes; `metrics.py` shows them. Pure."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Counts:
+    """Totals of one process since it started."""
+
+    dropped: Counter[str] = field(default_factory=Counter)  # datagrams, by reason
+    ended: Counter[str] = field(default_factory=Counter)  # calls, by reason
+    refused: Counter[str] = field(default_factory=Counter)  # calls that were not made, by reason
+    packets_up: int = 0  # RTP, client to us
+    packets_down: int = 0
+    bytes_up: int = 0  # RTP payload
+    bytes_down: int = 0
+    lost: int = 0  # RTP of clients that never came, of ended calls
+    moves: int = 0  # of a call to another path
+
+    def drop(self, reason: str) -> None:
+        self.dropped[reason] += 1

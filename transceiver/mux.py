@@ -1,0 +1,246 @@
+"""The media socket of this process: all calls share one UDP socket and one timer wheel.
+
+A shell: `framing.py` reads the inner leg, `demux.py` says whose a datagram is, the calls do the
+rest. Hostile datagrams are counted by reason, never logged and never answered here.
+"""
+
+import asyncio
+import enum
+import logging
+import socket
+from collections.abc import Callable, Hashable
+from typing import Protocol
+
+from relayctl.wire.address import Address
+from relayctl.wire.packet_class import (
+    BINDING_ERROR,
+    BINDING_REQUEST,
+    BINDING_SUCCESS,
+    PacketClass,
+    classify,
+    ssrc_of,
+    stun_type,
+)
+from relayctl.wire.stun import StunError, parse_binding_request
+from transceiver.counts import Counts
+from transceiver.demux import Demux
+from transceiver.framing import Framing, FramingError
+from transceiver.ice import Drop
+
+RECEIVE_BUFFER = 4 << 20  # bytes: 30 calls' packets of about half a minute
+BATCH = 64  # datagrams read before other work gets its turn
+TICK_S = 0.05  # of the timer wheel
+
+_MAX_DATAGRAM = 2048  # bytes; longer ones are cut, and then fail their authentication
+_SO_RCVBUFFORCE = 33  # Linux; the socket module has no name for it
+_TRANSACTION = slice(8, 20)  # of a STUN message, RFC 8489 section 5
+
+log = logging.getLogger(__name__)
+
+
+class Reject(enum.StrEnum):
+    """Why a datagram was dropped here; framing and ICE have reasons of their own."""
+
+    WRONG_VIP = "wrong_vip"  # the relay's VIP is not among those of the call
+    UNKNOWN_UFRAG = "unknown_ufrag"
+    UNKNOWN_PATH = "unknown_path"  # nobody proved it
+    NOT_AUTHENTIC = "not_authentic"  # SRTP
+    UNKNOWN_CLASS = "unknown_class"  # RFC 7983
+    SEND_FAILED = "send_failed"  # ours
+    INTERNAL_ERROR = "internal_error"
+
+
+class Peer(Protocol):
+    """A call, as the mux sees it. `via` is the relay that brought a datagram."""
+
+    vips: frozenset[Address]
+
+    def stun(self, payload: bytes, path: Hashable, via: Address, now: float) -> str | None:
+        """Take a STUN datagram: None if it was authentic, else why it was not."""
+
+    def dtls(self, payload: bytes, path: Hashable, via: Address, now: float) -> None:
+        """Take a DTLS datagram of an own path, or of one that is about to be proven."""
+
+    def rtp(self, payload: bytes, path: Hashable, via: Address, now: float) -> bool:
+        """Take an SRTP or SRTCP packet; whether it was authentic."""
+
+    def lost(self, path: Hashable, now: float) -> None:
+        """Another call has proven this path."""
+
+    def timer(self, now: float) -> None:
+        """Do what is due; called on each turn of the wheel."""
+
+    def crash(self) -> None:
+        """End after a fault of ours."""
+
+
+class Mux:
+    """`clock` gives the seconds that all calls count in."""
+
+    def __init__(
+        self,
+        media: socket.socket,
+        framing: Framing,
+        counts: Counts,
+        clock: Callable[[], float],
+    ) -> None:
+        self.table: Demux[Peer] = Demux()
+        self.framing = framing
+        self.counts = counts
+        self.clock = clock
+        self._socket = media
+        self._peers: dict[Peer, None] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tick: asyncio.TimerHandle | None = None
+        self._serving: Peer | None = None
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        loop.add_reader(self._socket.fileno(), self._readable)
+        self._turn()
+
+    def stop(self) -> None:
+        """Stop reading and the wheel; closes the socket."""
+        if self._tick is not None:
+            self._tick.cancel()
+        if self._loop is not None:
+            self._loop.remove_reader(self._socket.fileno())
+        self._socket.close()
+
+    def attach(self, call: Peer, ufrag: str) -> None:
+        """Let `call` have its turns of the wheel and its Binding requests."""
+        self._peers[call] = None
+        self.table.add(ufrag, call)
+
+    def detach(self, call: Peer) -> None:
+        self._peers.pop(call, None)
+        self.table.remove(call)
+
+    def send(self, path: Hashable, via: Address, payload: bytes) -> None:
+        """Send to the client of `path` by the relay `via`. What the kernel refuses is counted."""
+        try:
+            self._socket.sendto(self.framing.seal(path, payload), via)
+        except OSError:
+            self.counts.drop(Reject.SEND_FAILED)
+
+    def receive(self, datagram: bytes, source: Address, now: float) -> None:
+        """Take one datagram of the socket."""
+        try:
+            path, payload = self.framing.open(datagram, source)
+        except FramingError as error:
+            self.counts.drop(error.reason)
+            return
+        kind = classify(payload)
+        if kind is PacketClass.RTP:
+            self._rtp(payload, path, source, now)
+        elif kind is PacketClass.STUN:
+            self._stun(payload, path, source, now)
+        elif kind is PacketClass.DTLS:
+            self._dtls(payload, path, source, now)
+        else:
+            self.counts.drop(Reject.UNKNOWN_CLASS)
+
+    def tick(self, now: float) -> None:
+        """One turn of the wheel: every call does what is due."""
+        for call in tuple(self._peers):
+            self._serving = call
+            try:
+                call.timer(now)
+            except Exception:
+                self._fault()
+
+    def _stun(self, payload: bytes, path: Hashable, via: Address, now: float) -> None:
+        kind = stun_type(payload)
+        if kind == BINDING_REQUEST:
+            call, missing = self._asked_for(payload)
+        elif kind in (BINDING_SUCCESS, BINDING_ERROR):
+            call = self.table.response(path, payload[_TRANSACTION])
+            missing = Drop.UNKNOWN_TRANSACTION
+        else:
+            call, missing = None, Drop.NOT_A_CHECK
+        if call is None:
+            self.counts.drop(missing)
+        elif not self._has_vip(call, path):
+            self.counts.drop(Reject.WRONG_VIP)
+        else:
+            self._serving = call
+            drop = call.stun(payload, path, via, now)
+            if drop is not None:
+                self.counts.drop(drop)
+
+    def _asked_for(self, payload: bytes) -> tuple[Peer | None, str]:
+        """The call whose ufrag a Binding request carries, or None and why."""
+        try:
+            request = parse_binding_request(payload)
+        except StunError as error:
+            return None, error.reason
+        return self.table.request(request.local_ufrag), Reject.UNKNOWN_UFRAG
+
+    def _dtls(self, payload: bytes, path: Hashable, via: Address, now: float) -> None:
+        call = self.table.owner(path) or self.table.suitor(path)
+        if call is None:
+            self.counts.drop(Reject.UNKNOWN_PATH)
+            return
+        self._serving = call
+        call.dtls(payload, path, via, now)
+
+    def _rtp(self, payload: bytes, path: Hashable, via: Address, now: float) -> None:
+        owner = self.table.owner(path)
+        if owner is not None:
+            self._serving = owner
+            if not owner.rtp(payload, path, via, now):
+                self.counts.drop(Reject.NOT_AUTHENTIC)
+            return
+        ssrc = ssrc_of(payload)
+        for call in () if ssrc is None else self.table.candidates(ssrc):
+            self._serving = call
+            if self._has_vip(call, path) and call.rtp(payload, path, via, now):
+                return
+        self.counts.drop(Reject.UNKNOWN_PATH)
+
+    def _has_vip(self, call: Peer, path: Hashable) -> bool:
+        vip = self.framing.vip(path)
+        return vip is None or vip in call.vips
+
+    def _readable(self) -> None:
+        now = self.clock()
+        for _ in range(BATCH):
+            try:
+                datagram, source = self._socket.recvfrom(_MAX_DATAGRAM)
+            except OSError:  # nothing left, or an ICMP error of some earlier send
+                return
+            self._serving = None
+            try:
+                self.receive(datagram, source[:2], now)
+            except Exception:
+                self._fault()
+
+    def _turn(self) -> None:
+        assert self._loop is not None
+        self.tick(self.clock())
+        self._tick = self._loop.call_later(TICK_S, self._turn)
+
+    def _fault(self) -> None:
+        """A fault of ours ends the call that it happened in, and no other."""
+        log.exception("fault in the media path")
+        self.counts.drop(Reject.INTERNAL_ERROR)
+        if self._serving is not None:
+            self._serving.crash()
+
+
+def open_socket(address: Address) -> socket.socket:
+    """The media socket. Raises `OSError`."""
+    media = socket.socket(
+        socket.AF_INET6 if ":" in address[0] else socket.AF_INET, socket.SOCK_DGRAM
+    )
+    try:
+        media.setblocking(False)
+        try:
+            media.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, RECEIVE_BUFFER)
+        except PermissionError:  # without CAP_NET_ADMIN: as much as net.core.rmem_max allows
+            media.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+        media.bind(address)
+    except OSError:
+        media.close()
+        raise
+    return media

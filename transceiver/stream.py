@@ -1,0 +1,139 @@
+"""What runs over the path of a call once there is one: DTLS, then audio and data channels.
+
+It knows no path: `send` takes a datagram to wherever the call sends to now.
+"""
+
+from collections.abc import Callable
+
+from relayctl.wire.packet_class import is_rtcp, ssrc_of
+from transceiver.channels import Channels
+from transceiver.dialects.base import Dialect
+from transceiver.dtls import DtlsTransport, Failure
+from transceiver.lifecycle import End
+from transceiver.media import Media, Received
+from transceiver.sdp import Direction, Offer, Setup
+from transceiver.sdp_answer import Local, setup_of
+from transceiver.surroundings import Surroundings
+
+
+class Stream:
+    """`on_step` is told `dtls`, `channel` and `first_audio`; `on_end` why all is over."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        offer: Offer,
+        local: Local,
+        dialect_of: Callable[[str], Dialect],
+        send: Callable[[bytes], None],
+        on_step: Callable[[str], None],
+        on_end: Callable[[End], None],
+    ) -> None:
+        self._around = around
+        self._offer = offer
+        self._local = local
+        self._dialect_of = dialect_of
+        self._send = send
+        self._on_step = on_step
+        self._on_end = on_end
+        self._dtls = DtlsTransport(
+            send,
+            around.identity,
+            server=setup_of(offer) is Setup.PASSIVE,
+            fingerprints=offer.fingerprints,
+            on_connected=self._connected,
+            on_closed=self._closed,
+        )
+        self._channels: Channels | None = None
+        self.media: Media | None = None
+
+    def begin(self, now: float) -> None:
+        """Be ready for the client's hello, or say ours."""
+        self._dtls.begin(now)
+
+    def receive_dtls(self, datagram: bytes, now: float) -> bool:
+        """Take a DTLS datagram; whether a record in it was authentic."""
+        return self._dtls.receive(datagram, now)
+
+    def open_rtp(self, packet: bytes, now: float) -> Received | None:
+        """Authenticate an SRTP or SRTCP packet; None if it is not of this call. `deliver` it
+        once it is known where answers go."""
+        media = self.media
+        if media is None:
+            return None
+        if is_rtcp(packet):
+            plain = self._dtls.unprotect_rtcp(packet)
+            if plain is None:
+                return None
+            media.receive_rtcp(plain, now)
+            return Received(None, True)
+        ssrc = ssrc_of(packet)
+        if ssrc is None or not media.admits(ssrc):
+            return None
+        plain = self._dtls.unprotect(packet)
+        return None if plain is None else media.count(plain, now)
+
+    def deliver(self, received: Received) -> None:
+        """Let the backend have an authentic packet."""
+        if self.media is not None:
+            self.media.deliver(received)
+
+    def timer(self, now: float) -> None:
+        self._dtls.timer(now)
+        if self.media is not None:
+            self.media.timer(now)
+
+    def pause(self) -> None:
+        if self.media is not None:
+            self.media.pause()
+
+    def resume(self) -> None:
+        if self.media is not None:
+            self.media.resume()
+
+    def close(self) -> None:
+        """Say goodbye and stop everything; may be called from inside any callback."""
+        if self._channels is not None:
+            self._channels.end()
+        if self.media is not None:
+            self.media.close()
+        self._dtls.close()
+
+    def _connected(self) -> None:
+        audio = self._offer.audio
+        clock = self._around.mux.clock
+        self.media = Media(
+            ssrc=self._local.ssrc,
+            payload_type=audio.payload_type,
+            cname=self._local.cname,
+            first_sequence=int.from_bytes(self._around.random_bytes(2), "big") >> 1,
+            sends=audio.direction in (Direction.SENDRECV, Direction.RECVONLY),
+            make_backend=self._around.make_backend,
+            counts=self._around.mux.counts,
+            clock=clock,
+            transmit=self._transmit,
+            transmit_rtcp=self._transmit_rtcp,
+        )
+        self._on_step("dtls")
+        application = self._offer.application
+        if application is not None:
+            self._channels = Channels(
+                self._dtls,
+                self._dialect_of,
+                clock,
+                on_open=lambda: self._on_step("channel"),
+                on_slow=lambda: self._on_end(End.SLOW_CLIENT),
+            )
+            self._channels.begin(application.sctp_port, application.max_message_size)
+
+    def _closed(self, failure: Failure | None) -> None:
+        self._on_end(End.CLOSED_BY_PEER if failure is None else End(failure))
+
+    def _transmit(self, packet: bytes) -> None:
+        if self._dtls.connected:
+            self._send(self._dtls.protect(packet))
+            self._on_step("first_audio")
+
+    def _transmit_rtcp(self, packet: bytes) -> None:
+        if self._dtls.connected:
+            self._send(self._dtls.protect_rtcp(packet))
