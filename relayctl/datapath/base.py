@@ -100,9 +100,12 @@ class FlowTable(Protocol):
 
 
 class Datapath(Protocol):
-    """One handle on the datapath. `name` is what `status` and the demo print."""
+    """One handle on the datapath."""
 
-    name: str  # "xdp-native", "xdp-generic" or "socket"
+    @property
+    def name(self) -> str:
+        """What `status` and the demo print: "xdp-native", "xdp-generic" or "socket"."""
+        ...
 
     @property
     def flows(self) -> FlowTable: ...

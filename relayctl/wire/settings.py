@@ -36,8 +36,12 @@ def _to_address(value: object) -> address.Address:
     return address.parse(value)
 
 
-Endpoint = Annotated[address.Address, pydantic.BeforeValidator(_to_address)]
-"""A field of a `Settings` written as `<ip>:<port>`."""
+Endpoint = Annotated[
+    address.Address,
+    pydantic.BeforeValidator(_to_address),
+    pydantic.PlainSerializer(address.render, when_used="json"),
+]
+"""A field of a `Settings` written as `<ip>:<port>`, in JSON too."""
 
 S = TypeVar("S", bound=Settings)
 

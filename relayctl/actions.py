@@ -1,0 +1,117 @@
+"""What a decision is about (events), what it may look at (the view), what comes of it (actions).
+
+Pure. The rules stand in `decide`; `packet_view` is the view, `packet_process` carries out actions.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from relayctl.flow import Flow, FlowKey
+from relayctl.hints import Hints
+from relayctl.reason import Reason
+from relayctl.wire.address import Address
+from relayctl.wire.cluster import Clusters
+from relayctl.wire.route_token import Key
+
+
+class FromClient(NamedTuple):
+    """A datagram that arrived at a VIP. `received_at` is CLOCK_MONOTONIC in ns."""
+
+    payload: bytes
+    client: Address
+    vip: int
+    received_at: int
+
+
+class FromEndpoint(NamedTuple):
+    """A datagram that arrived at our inner port `sport`, cut behind its first 38 bytes."""
+
+    header: bytes
+    payload: bytes
+    sender: Address
+    sport: int
+    received_at: int
+
+
+class Install(NamedTuple):
+    """Write the flow. If the table is full, the rest of the list is void."""
+
+    key: FlowKey
+    flow: Flow
+
+
+class SendInner(NamedTuple):
+    """Send `payload` behind an SPP header from inner port `sport` to `endpoint`."""
+
+    endpoint: Address
+    sport: int
+    client: Address
+    vip: int
+    payload: bytes
+
+
+class SendOuter(NamedTuple):
+    """Send `payload` from the VIP to the client."""
+
+    client: Address
+    vip: int
+    payload: bytes
+
+
+class Count(NamedTuple):
+    """Count the outcome; always the last action, exactly one per packet."""
+
+    reason: Reason
+
+
+Event = FromClient | FromEndpoint
+Action = Install | SendInner | SendOuter | Count
+
+
+class Pending(NamedTuple):
+    """A takeover under way: the endpoint that wants a client's flow."""
+
+    endpoint: Address
+    deadline: int  # CLOCK_MONOTONIC, ns
+
+
+class View(Protocol):
+    """What a decision may look at."""
+
+    @property
+    def keys(self) -> Mapping[int, Key]: ...
+
+    @property
+    def clusters(self) -> Clusters: ...
+
+    @property
+    def hints(self) -> Hints: ...
+
+    @property
+    def tombstones(self) -> Mapping[FlowKey, int]:
+        """Flows that an operator deleted, each until this CLOCK_MONOTONIC ns."""
+        ...
+
+    @property
+    def pending(self) -> Mapping[FlowKey, Pending]: ...
+
+    def flow(self, key: FlowKey) -> Flow | None: ...
+
+    def vip(self, public: Address) -> int | None:
+        """Id of the VIP that is `public` to the world."""
+        ...
+
+    def inner_port(self, client: Address) -> int: ...
+
+    def nexthop(self, host: str) -> int | None:
+        """Index of the nexthop towards `host`, reserved if need be; 0 = the kernel cannot forward
+        there, only we can; None = no route."""
+        ...
+
+    def refuses(self, client: Address) -> bool:
+        """Whether no client can have this address."""
+        ...
+
+    def owner(self, endpoint: Address) -> int | None:
+        """Id of the cluster that may have this endpoint."""
+        ...

@@ -1,0 +1,224 @@
+"""The XDP datapath: pinned maps that the kernel program and user space share.
+
+    loaded = load(spec)                       # a child process compiles; maps are made or adopted
+    datapath = XdpDatapath.open(spec.pins)    # nexthops, heartbeat: write them now
+    datapath.attach(spec.interfaces, mode)    # from here on packets meet the program
+
+Every handle is on its own; the control process, the packet process and the CLI hold one each. What
+is pinned outlives them all, until `unload`. That only one daemon works on an instance is the
+daemon's care: bpffs has no locks, so it holds one in its run directory before it calls `load`.
+"""
+
+import errno
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from relayctl.datapath import links
+from relayctl.datapath.base import (
+    PORTS,
+    DatapathError,
+    Nexthop,
+    pack_nexthop,
+    unpack_nexthop,
+)
+from relayctl.datapath.bpf_map import Map
+from relayctl.datapath.compile import Loaded
+from relayctl.datapath.libbpf import BpfError, Program
+from relayctl.datapath.spec import Interface, Mode, Spec, pin_directory
+from relayctl.flow import Flow, FlowKey, pack_flow, pack_key, unpack_flow, unpack_key
+from relayctl.reason import Reason
+
+_COMPILE_S = 60.0  # seconds; it takes less than one
+_PROGRAM_REASONS = range(64)
+
+_log = logging.getLogger(__name__)
+
+
+def load(spec: Spec, python: str = sys.executable) -> Loaded:
+    """Compile the program and pin it with its maps; attach nothing. Blocks for about a second.
+
+    Raises `DatapathError` with what the child said.
+    """
+    command = [python, "-m", "relayctl.datapath.compile"]
+    try:
+        child = subprocess.run(
+            command, input=spec.to_json(), capture_output=True, text=True, timeout=_COMPILE_S
+        )
+    except OSError as error:
+        raise DatapathError(f"cannot start {python} to compile the XDP program: {error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise DatapathError(f"compiling the XDP program took over {_COMPILE_S:.0f} s") from error
+    if child.returncode:
+        raise DatapathError(child.stderr.strip() or f"the compiler died ({child.returncode})")
+    for line in child.stderr.splitlines():
+        _log.info("%s", line)
+    return Loaded(**json.loads(child.stdout.splitlines()[-1]))
+
+
+def unload(instance: str, bpffs: str = "/sys/fs/bpf") -> None:
+    """Take the program off every interface and remove all pins, with the flows in them."""
+    directory = pin_directory(bpffs, instance).parent
+    links.detach(directory)
+    for version in directory.glob("v*"):
+        for path in version.iterdir():
+            path.unlink()
+        version.rmdir()
+    if directory.is_dir():
+        directory.rmdir()
+
+
+def open_readonly(instance: str, bpffs: str = "/sys/fs/bpf") -> "XdpDatapath":
+    """A handle for somebody who looks while the daemon may be down. Raises `DatapathError`."""
+    pins = pin_directory(bpffs, instance)
+    if not pins.is_dir():
+        raise DatapathError(
+            f"{pins} does not exist: relay {instance!r} was not started since the last boot, "
+            "or keeps its pins elsewhere (bpffs, and `ip netns exec` hides /sys/fs/bpf)"
+        )
+    return XdpDatapath.open(pins)
+
+
+class PinnedFlows:
+    """The flow table, in the map `flows_v4`."""
+
+    def __init__(self, pinned: Map) -> None:
+        self._map = pinned
+        self.capacity = pinned.entries
+
+    def get(self, key: FlowKey) -> Flow | None:
+        value = self._map.lookup(pack_key(key))
+        return None if value is None else unpack_flow(value)
+
+    def install(self, key: FlowKey, flow: Flow) -> bool:
+        """Write a new or re-pointed flow. False when the table is full."""
+        try:
+            self._map.update(pack_key(key), pack_flow(flow))
+        except BpfError as error:
+            if error.errno != errno.E2BIG:
+                raise
+            return False
+        return True
+
+    def delete(self, key: FlowKey) -> bool:
+        return self._map.delete(pack_key(key))
+
+    def items(self) -> Iterator[tuple[FlowKey, Flow]]:
+        for key, value in self._map.items():
+            yield unpack_key(key), unpack_flow(value)
+
+    def batches(self) -> Iterator[tuple[bytes, bytes]]:
+        """Joined keys and joined values as they stand in the map, for who decodes them at once."""
+        return self._map.batches()
+
+    def close(self) -> None:
+        self._map.close()
+
+
+class XdpDatapath:
+    """One handle on an instance's pins. Not for several threads."""
+
+    def __init__(self, pins: Path) -> None:
+        self._pins = pins
+        self._nexthops = Map.open(pins / "nexthops")
+        self._egress = Map.open(pins / "egress")
+        self._reasons = Map.open(pins / "reasons")
+        self._slow_reasons = Map.open(pins / "slow_reasons")
+        self._control = Map.open(pins / "control")
+        self._flows = PinnedFlows(Map.open(pins / "flows_v4"))
+
+    @classmethod
+    def open(cls, pins: Path) -> "XdpDatapath":
+        """Open what `load` pinned. Raises `DatapathError`."""
+        return cls(pins)
+
+    @property
+    def name(self) -> str:
+        """`xdp-native` or `xdp-generic`, as attached; `xdp-detached` before `attach`."""
+        for ifindex in links.attached(self._pins.parent):
+            if mode := links.mode_of(ifindex):
+                return f"xdp-{mode}"
+        return "xdp-detached"
+
+    @property
+    def flows(self) -> PinnedFlows:
+        return self._flows
+
+    def attach(self, interfaces: Iterable[Interface], mode: Mode = Mode.NATIVE) -> None:
+        """Attach the pinned program to exactly these interfaces, or swap it in without a gap.
+
+        Raises `DatapathError`; interfaces attached before the fault stay so.
+        """
+        interfaces = tuple(interfaces)
+        self._write_egress(interfaces)
+        with Program.open(self._pins / "program") as program:
+            for interface in interfaces:
+                links.attach(self._pins.parent, interface, program, mode)
+        links.detach(self._pins.parent, keep=frozenset(i.ifindex for i in interfaces))
+
+    def _write_egress(self, interfaces: tuple[Interface, ...]) -> None:
+        wanted = {interface.port for interface in interfaces}
+        for port in range(PORTS):
+            if port not in wanted:
+                self._egress.delete(_index(port))
+        for interface in interfaces:
+            try:
+                self._egress.update(_index(interface.port), _index(interface.ifindex))
+            except BpfError as error:
+                raise DatapathError(
+                    f"{interface.name} (ifindex {interface.ifindex}) is no interface to send "
+                    f"from: {error}; `ip link` lists them"
+                ) from error
+
+    def attached(self) -> list[int]:
+        """Interface indices that carry our program."""
+        return links.attached(self._pins.parent)
+
+    def nexthops(self) -> dict[int, Nexthop]:
+        """The entries in use, by index."""
+        found = {}
+        for key, value in self._nexthops.items():
+            if nexthop := unpack_nexthop(value):
+                found[int.from_bytes(key, sys.byteorder)] = nexthop
+        return found
+
+    def write_nexthop(self, index: int, nexthop: Nexthop | None) -> None:
+        self._nexthops.update(_index(index), pack_nexthop(nexthop))
+
+    def beat(self, now: int) -> None:
+        """Tell the program that the packet process lives at stamp `now` (units)."""
+        self._control.update(_index(0), _index(now))
+
+    def alive(self) -> int:
+        """Stamp of the last beat."""
+        return int.from_bytes(self._control.lookup(_index(0)) or b"", sys.byteorder)
+
+    def reasons(self) -> dict[Reason, int]:
+        """Counters of the program and, since its last write, of the packet process."""
+        counts = {}
+        for reason in Reason:
+            if reason in _PROGRAM_REASONS:
+                values = self._reasons.lookup_per_cpu(_index(reason))
+            else:
+                values = [self._slow_reasons.lookup(_index(reason)) or b""]
+            counts[reason] = sum(int.from_bytes(value, sys.byteorder) for value in values)
+        return counts
+
+    def write_slow_reasons(self, counts: Mapping[Reason, int]) -> None:
+        """Publish the packet process's counters (totals, not differences)."""
+        for reason, total in counts.items():
+            self._slow_reasons.update(_index(reason), total.to_bytes(8, sys.byteorder))
+
+    def close(self) -> None:
+        """Drop the handle. What is attached stays attached."""
+        self._flows.close()
+        maps = self._nexthops, self._egress, self._reasons, self._slow_reasons, self._control
+        for pinned in maps:
+            pinned.close()
+
+
+def _index(number: int) -> bytes:
+    return int(number).to_bytes(4, sys.byteorder)

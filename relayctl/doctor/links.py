@@ -1,0 +1,134 @@
+"""Preflight checks of the interfaces that carry the program.
+
+Pure: configuration and `Host` values in, results out.
+"""
+
+from collections.abc import Iterable
+
+from relayctl.config import Interface
+from relayctl.doctor.host import Host, Link
+from relayctl.doctor.result import Result, fail, ok, skip, warn
+
+VETH_MTU = 3498  # largest for a native program without multi-buffer support on veth
+
+
+def exists(interface: Interface, host: Host) -> Result:
+    name = f"link:{interface.name}"
+    link = host.link(interface.name)
+    if link is None:
+        present = ", ".join(each.name for each in host.links)
+        return fail(name, f"no such interface here; there are {present}", "ip link")
+    if not link.up:
+        return fail(name, "is down", f"ip link set dev {link.name} up")
+    return ok(name, f"up, {interface.role}, mtu {link.mtu}")
+
+
+def mtu(link: Link, mode: str) -> Result:
+    """A native program has to fit one page on veth; the kernel refuses to attach it otherwise."""
+    name = f"mtu:{link.name}"
+    if mode == "generic" or link.kind != "veth" or link.mtu <= VETH_MTU:
+        return ok(name, str(link.mtu))
+    return fail(
+        name,
+        f"{link.mtu} is above {VETH_MTU}, the limit of native XDP on veth",
+        f"ip link set dev {link.name} mtu {VETH_MTU}",
+    )
+
+
+def receive_merging(link: Link) -> Result:
+    """Drivers refuse a program while hardware merges received packets."""
+    name = f"lro:{link.name}"
+    for feature, switch in (("rx-lro", "lro"), ("rx-gro-hw", "rx-gro-hw")):
+        if feature in link.features:
+            return fail(name, f"{feature} is on", f"ethtool -K {link.name} {switch} off")
+    return ok(name, "off")
+
+
+def gro_forwarding(link: Link) -> Result:
+    """Merged UDP packets reach a generic program as one, longer than the MTU."""
+    name = f"udp-gro:{link.name}"
+    if "rx-udp-gro-forwarding" in link.features:
+        return warn(
+            name,
+            "UDP packets are merged before the program sees them",
+            f"ethtool -K {link.name} rx-udp-gro-forwarding off",
+        )
+    return ok(name, "off")
+
+
+def veth_peer(link: Link, host: Host) -> Result:
+    """Frames redirected into a veth vanish unless its other end has GRO or a program."""
+    name = f"veth-peer:{link.name}"
+    if link.kind != "veth":
+        return skip(name, "is no veth")
+    peer = host.by_index(link.peer)
+    if peer is None:
+        return warn(
+            name,
+            "the other end is in another network namespace and cannot be seen; without GRO there, "
+            "redirected frames vanish",
+            "there: ethtool -K <other end> gro on tx off",
+        )
+    if "rx-gro" not in peer.features and peer.program is None:
+        return fail(
+            name,
+            f"{peer.name} has neither GRO nor a program: redirected frames vanish",
+            f"ethtool -K {peer.name} gro on",
+        )
+    return ok(name, f"{peer.name} takes redirected frames")
+
+
+def veth_checksums(link: Link, host: Host) -> Result:
+    """A sender behind a veth leaves UDP checksums to hardware that is not there."""
+    name = f"veth-checksum:{link.name}"
+    peer = host.by_index(link.peer)
+    if link.kind != "veth" or peer is None:
+        return skip(name, "no veth whose other end is in this network namespace")
+    if peer.features & {"tx-checksum-ip-generic", "tx-checksum-ipv4"}:
+        return warn(
+            name,
+            f"{peer.name} leaves checksums undone: packets of senders on this machine arrive with "
+            "bad ones",
+            f"ethtool -K {peer.name} tx off",
+        )
+    return ok(name, f"{peer.name} sends whole checksums")
+
+
+def vlan_tags(link: Link) -> Result:
+    """With the offload on, a driver strips tags before the program sees the frame."""
+    name = f"rxvlan:{link.name}"
+    if link.kind != "veth" and "rx-vlan-hw-parse" in link.features:
+        return warn(
+            name,
+            "tags are stripped before the program sees them; matters for tagged frames only",
+            f"ethtool -K {link.name} rxvlan off",
+        )
+    return ok(name, "tags reach the program")
+
+
+def queues(link: Link, cpus: int) -> Result:
+    """Many drivers refuse redirected frames on a CPU that has no queue of its own."""
+    name = f"queues:{link.name}"
+    if link.kind:
+        return skip(name, f"{link.kind} is no hardware")
+    if link.queues < cpus:
+        return warn(
+            name,
+            f"{link.queues} for sending, {cpus} CPUs: some drivers lose redirected frames",
+            f"ethtool -L {link.name} combined {cpus}",
+        )
+    return ok(name, f"{link.queues} for sending, {cpus} CPUs")
+
+
+def foreign_program(link: Link, own: Iterable[int], program: str) -> Result:
+    """Somebody else's XDP program; `serve` refuses to replace it. `program` is its name."""
+    name = f"xdp:{link.name}"
+    if link.program is None:
+        return ok(name, "free")
+    if link.program in own:
+        return ok(name, f"ours, id {link.program}, {link.mode}")
+    return fail(
+        name,
+        f"program {link.program} ({program or 'name unknown'}) is attached and not ours",
+        f"find its owner, or ip link set dev {link.name} xdp off",
+    )

@@ -1,0 +1,131 @@
+"""Prometheus metrics, collected when asked for.
+
+Nothing is counted here: a snapshot comes in, metric families go out. Program and packet process
+share one set, so what a packet met reads the same whoever handled it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from relayctl.flow import Expiry, State
+from relayctl.reason import Reason
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The relay at one moment."""
+
+    instance: str
+    datapath: str
+    ready: bool = False
+    uptime_s: float = 0.0
+    heartbeat_age_s: float = 0.0
+    reasons: Mapping[Reason, int] = field(default_factory=dict)
+    flows: Mapping[State, int] = field(default_factory=dict)
+    flows_max: int = 0
+    ended: Mapping[Expiry, int] = field(default_factory=dict)
+    received: int = 0
+    socket_drops: int = 0
+    channel_drops: Mapping[str, int] = field(default_factory=dict)  # by sender
+    nexthops: Mapping[str, int] = field(default_factory=dict)  # valid, unresolved
+    nexthops_failed: int = 0
+    nexthop_full: int = 0
+    hints: int = 0
+
+
+class RelayCollector(Collector):
+    """Turns a snapshot into metric families."""
+
+    def __init__(self, snapshot: Callable[[], Snapshot]) -> None:
+        self._snapshot = snapshot
+
+    def describe(self) -> list[Metric]:
+        """Nothing: a collector that describes itself is collected when it is registered."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        now = self._snapshot()
+        yield from _service(now)
+        yield from _packets(now)
+        yield from _tables(now)
+
+
+def _service(now: Snapshot) -> Iterator[Metric]:
+    identity = (now.instance, now.datapath)
+    yield _gauges("info", "Which relay this is.", ("instance", "datapath"), {identity: 1})
+    yield _gauge("ready", "1 while /readyz says yes.", now.ready)
+    yield _gauge("uptime_seconds", "Seconds since the daemon started.", now.uptime_s)
+    age = "Seconds since the packet process was last heard."
+    yield _gauge("heartbeat_age_seconds", age, now.heartbeat_age_s)
+    lost = "Messages between the two processes that found the pipe full."
+    yield _counters("channel_drops", lost, "sender", now.channel_drops)
+
+
+def _packets(now: Snapshot) -> Iterator[Metric]:
+    fates = {reason.label: now.reasons.get(reason, 0) for reason in Reason}
+    yield _counters(
+        "packets",
+        "Packets by what became of them, in the program and in the packet process.",
+        "reason",
+        fates,
+    )
+    yield _counter("socket_received", "Datagrams that the packet process read.", now.received)
+    lost = "Datagrams that found a socket full or had a bad checksum."
+    yield _counter("socket_drops", lost, now.socket_drops)
+
+
+def _tables(now: Snapshot) -> Iterator[Metric]:
+    states = {(str(state),): now.flows.get(state, 0) for state in State}
+    yield _gauges("flows", "Flows in the table.", ("state",), states)
+    yield _gauge("flows_max", "Flows that the table holds.", now.flows_max)
+    ended = {str(reason): now.ended.get(reason, 0) for reason in Expiry}
+    yield _counters("flows_ended", "Flows that the sweep removed.", "reason", ended)
+    entries = {(state,): count for state, count in now.nexthops.items()}
+    yield _gauges("nexthops", "Entries of the nexthop table.", ("state",), entries)
+    failed = "Nexthops whose neighbour does not answer; its last MAC address stays in use."
+    yield _gauge("nexthops_failed", failed, now.nexthops_failed)
+    full = "Look-ups that found no free nexthop entry."
+    yield _counter("nexthop_full", full, now.nexthop_full)
+    yield _gauge("hints", "SSRCs that lead back to their flow.", now.hints)
+
+
+def exposition(collector: Collector) -> bytes:
+    """The text that Prometheus reads."""
+    registry = CollectorRegistry()
+    registry.register(collector)
+    return generate_latest(registry)
+
+
+_PREFIX = "ferryline_relay_"
+
+
+def _gauge(name: str, help_text: str, value: float) -> Metric:
+    return GaugeMetricFamily(_PREFIX + name, help_text, value=float(value))
+
+
+def _gauges(
+    name: str, help_text: str, labels: tuple[str, ...], values: Mapping[Any, float]
+) -> Metric:
+    """`values` by tuples of label values."""
+    family = GaugeMetricFamily(_PREFIX + name, help_text, labels=labels)
+    for key, value in values.items():
+        family.add_metric(key, value)
+    return family
+
+
+def _counter(name: str, help_text: str, value: int) -> Metric:
+    return CounterMetricFamily(_PREFIX + name, help_text, value=value)
+
+
+def _counters(name: str, help_text: str, label: str, values: Mapping[str, int]) -> Metric:
+    family = CounterMetricFamily(_PREFIX + name, help_text, labels=(label,))
+    for key, value in values.items():
+        family.add_metric((key,), value)
+    return family

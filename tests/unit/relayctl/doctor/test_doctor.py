@@ -1,0 +1,94 @@
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relayctl.config import RelayConfig
+from relayctl.doctor import examine
+from relayctl.doctor.host import Host, Link, Route
+from relayctl.doctor.result import Result, Status
+from tests.unit.relayctl.doctor.test_kernel import write
+from tests.unit.relayctl.test_config import config
+from tests.unit.relayctl.test_config_rules import LOCAL
+
+LINKS = (
+    Link(index=4, name="outer0", queues=2, program=17),
+    Link(index=5, name="inner0", queues=2),
+)
+HOST = Host(
+    links=LINKS,
+    addresses={"203.0.113.10": "lo", "10.2.0.1": "inner0"},
+    routes={ip_network("10.2.0.0/24"): Route("inner0")},
+)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A /proc on which every check can look."""
+    write(tmp_path, "sys/kernel/osrelease", "6.1.0\n")
+    write(tmp_path, "sys/net/ipv4/ip_local_port_range", "32768 60999\n")
+    write(tmp_path, "self/status", "CapEff:\t000001ffffffffff\n")
+    write(tmp_path, "self/mountinfo", "31 23 0:28 / /sys/fs/bpf rw - bpf bpf rw\n")
+    write(tmp_path, "meminfo", "MemAvailable: 8000000 kB\n")
+    write(tmp_path, "locks", "")
+    return tmp_path
+
+
+def run(found: RelayConfig, host: Host, tree: Path, **answers: Any) -> dict[str, Result]:
+    defaults: dict[str, Any] = {
+        "own_programs": frozenset({17}),
+        "program_name": lambda id: f"program{id}",
+        "compile_program": lambda: None,
+    }
+    results = examine(found, host, proc=tree, sys=tree, cpus=2, **defaults | answers)
+    return {result.name: result for result in results}
+
+
+def test_a_ready_host_fails_nothing_that_it_can_mend(tree: Path) -> None:
+    found = run(config(run_dir=str(tree), keys_file=str(tree / "keys")), HOST, tree)
+    assert {name for name, each in found.items() if each.status is Status.FAIL} == {"keys"}
+
+
+def test_each_interface_is_examined(tree: Path) -> None:
+    found = run(config(), HOST, tree)
+    for name in ("link", "xdp", "mtu", "lro", "udp-gro", "veth-peer", "rxvlan", "queues"):
+        assert {f"{name}:outer0", f"{name}:inner0"} <= found.keys()
+
+
+def test_arp_matters_on_outer_interfaces_only(tree: Path) -> None:
+    found = run(config(), HOST, tree)
+    assert "rp_filter:outer0" in found
+    assert "rp_filter:inner0" not in found
+
+
+def test_missing_interface_is_told_once(tree: Path) -> None:
+    found = run(config(), Host(links=LINKS[1:]), tree)
+    assert [name for name in found if name.endswith(":outer0")] == ["link:outer0"]
+
+
+def test_foreign_program_is_asked_for_its_name(tree: Path) -> None:
+    found = run(config(), HOST, tree, own_programs=frozenset())
+    assert "program17" in found["xdp:outer0"].detail
+
+
+def test_nothing_is_compiled_where_the_means_are_missing(tree: Path) -> None:
+    def compile_program() -> None:
+        raise AssertionError("tried to compile")
+
+    write(tree, "self/mountinfo", "")
+    assert run(config(), HOST, tree, compile_program=compile_program)["compile"].status == "skip"
+
+
+def test_socket_datapath_needs_no_kernel_support(tree: Path) -> None:
+    write(tree, "self/status", "CapEff:\t0000000000000000\n")
+    found = run(config(**LOCAL), Host(), tree)
+    assert found["xdp"].status is Status.SKIP
+    assert "privileges" not in found
+    assert found["vip:1"].status is Status.OK
+
+
+def test_every_fault_has_a_mend(tree: Path) -> None:
+    found = run(config(), Host(), tree)
+    for result in found.values():
+        assert bool(result.mend) is (result.status in (Status.WARN, Status.FAIL)), result

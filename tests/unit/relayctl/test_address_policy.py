@@ -1,0 +1,74 @@
+import ipaddress
+
+import pytest
+
+from relayctl.address_policy import AddressPolicy
+from relayctl.wire.address import Address
+from relayctl.wire.cluster import Cluster
+
+CLUSTER = Cluster(7, (ipaddress.ip_network("10.2.0.0/24"),))
+SOCKETS = [("203.0.113.10", 3478), ("10.2.0.1", 5100)]
+LOCAL = Cluster(7, (ipaddress.ip_network("127.0.0.0/8"),))
+LOCAL_SOCKETS = [("127.0.0.1", 3478), ("127.0.0.1", 5100)]
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        pytest.param(("10.2.0.9", 4000), id="inside"),
+        pytest.param(("203.0.113.10", 4000), id="vip"),
+        pytest.param(("10.2.0.1", 4000), id="ourselves"),
+        pytest.param(("127.0.0.1", 4000), id="loopback"),
+        pytest.param(("169.254.1.1", 4000), id="link_local"),
+        pytest.param(("224.0.0.1", 4000), id="multicast"),
+        pytest.param(("255.255.255.255", 4000), id="broadcast"),
+        pytest.param(("0.0.0.1", 4000), id="this_network"),
+        pytest.param(("198.51.100.7", 0), id="port_0"),
+    ],
+)
+def test_no_client_has_such_an_address(client: Address) -> None:
+    assert AddressPolicy([CLUSTER], SOCKETS).refuses(client)
+
+
+def test_clients() -> None:
+    policy = AddressPolicy([CLUSTER], SOCKETS)
+    assert not policy.refuses(("198.51.100.7", 4000))
+    assert not policy.refuses(("10.1.0.2", 4000))
+
+
+def test_inner_clients_only_in_labs() -> None:
+    policy = AddressPolicy([CLUSTER], SOCKETS, inner_clients=True)
+    assert not policy.refuses(("10.2.0.9", 4000))
+    assert policy.refuses(("10.2.0.1", 4000))
+    assert policy.refuses(("127.0.0.1", 4000))
+
+
+def test_on_a_laptop_everybody_is_on_loopback_but_our_own_sockets() -> None:
+    policy = AddressPolicy([LOCAL], LOCAL_SOCKETS, local=True)
+    assert not policy.refuses(("127.0.0.1", 4000))
+    assert policy.owner(("127.0.0.1", 4000)) == 7
+    assert policy.refuses(("127.0.0.1", 3478))
+    assert policy.owner(("127.0.0.1", 5100)) is None
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "owner"),
+    [
+        (("10.2.0.2", 5000), 7),
+        (("10.2.0.2", 1023), None),
+        (("10.3.0.2", 5000), None),
+        (("10.2.0.1", 5000), None),
+        (("10.2.0.1", 5100), None),
+    ],
+)
+def test_endpoints(endpoint: Address, owner: int | None) -> None:
+    policy = AddressPolicy([CLUSTER], SOCKETS)
+    assert policy.owner(endpoint) == owner
+    assert policy.owner(endpoint) == owner  # remembered
+
+
+def test_inside_is_about_hosts() -> None:
+    policy = AddressPolicy([CLUSTER], SOCKETS)
+    assert policy.is_inside("10.2.0.2")
+    assert not policy.is_inside("10.3.0.2")
+    assert policy.is_inside("10.2.0.2")

@@ -1,0 +1,190 @@
+from typing import Any
+
+import pytest
+
+from relayctl import config_rules
+from relayctl.config import RelayConfig
+from relayctl.wire.settings import SettingsError
+from tests.unit.relayctl.test_config import CLUSTER, VIP, config
+
+LOCAL = {
+    "datapath": "socket",
+    "dev_local": True,
+    "inner_address": "127.0.0.1",
+    "vip": [{"id": 1, "public": "127.0.0.1:3478"}],
+    "cluster": [{"id": 7, "allow": ["127.0.0.0/8"]}],
+    "interface": [],
+}
+BOTH = [{"name": "eth0", "role": "both"}]
+OUTER = {"name": "outer0", "role": "outer"}
+OUTERS = [{"name": f"outer{n}", "role": "outer"} for n in range(64)]
+
+
+def test_dev_local_allows_loopback() -> None:
+    assert config(**LOCAL).dev_local
+
+
+def test_both_with_trust_l2() -> None:
+    assert config(interface=BOTH, trust_l2=True).interfaces[0].role == "both"
+
+
+def test_socket_datapath_needs_no_interface() -> None:
+    assert config(datapath="socket", interface=[]).interfaces == ()
+
+
+@pytest.mark.parametrize(
+    ("flags", "key", "value", "mend"),
+    [
+        pytest.param(
+            {"vip": [VIP, {**VIP, "public": "203.0.113.11:3478"}]},
+            "vip.id",
+            "1",
+            "its own",
+            id="vip_id_twice",
+        ),
+        pytest.param(
+            {"vip": [VIP, {"id": 2, "public": "203.0.113.11:3478", "local": "203.0.113.10:3478"}]},
+            "vip.local",
+            "203.0.113.10:3478",
+            "its own",
+            id="vip_local_twice",
+        ),
+        pytest.param(
+            {"interface": [OUTER, OUTER, {"name": "inner0", "role": "inner"}]},
+            "interface.name",
+            "outer0",
+            "its own",
+            id="interface_twice",
+        ),
+        pytest.param(
+            {"cluster": [CLUSTER, CLUSTER]}, "cluster.id", "7", "its own", id="cluster_twice"
+        ),
+        pytest.param(
+            {"vip": [{"id": n, "public": f"203.0.113.{n}:3478"} for n in range(1, 10)]},
+            "vip",
+            "9 sections",
+            "another instance",
+            id="many_vips",
+        ),
+        pytest.param(
+            {"inner_port_base": 1000}, "inner_port_base", "1000", "default", id="low_ports"
+        ),
+        pytest.param(
+            {"inner_port_base": 65530}, "inner_port_base", "65530", "default", id="high_ports"
+        ),
+        pytest.param(
+            {"vip": [{"id": 1, "public": "10.2.0.1:5107"}]},
+            "vip.local",
+            "10.2.0.1:5107",
+            "move inner_port_base",
+            id="vip_on_inner_port",
+        ),
+        pytest.param({"interface": BOTH}, "interface.role", "both", "trust_l2 = true", id="both"),
+        pytest.param({"interface": []}, "interface.role", "none", "[[interface]]", id="none"),
+        pytest.param({"interface": [OUTER]}, "interface.role", "outer", "'inner'", id="only_outer"),
+        pytest.param(
+            {
+                "datapath": "socket",
+                "interface": OUTERS,
+            },
+            "interface",
+            "64 sections",
+            "remove some",
+            id="many_interfaces",
+        ),
+        pytest.param(
+            {"inner_address": "127.0.0.1"}, "inner_address", "127.0.0.1", "dev_local", id="loop"
+        ),
+        pytest.param(
+            {"vip": [{"id": 1, "public": "127.0.0.1:3478"}]},
+            "vip.public",
+            "127.0.0.1",
+            "dev_local",
+            id="loopback_vip",
+        ),
+        pytest.param(
+            {"vip": [{**VIP, "local": "127.0.0.1:3478"}]},
+            "vip.local",
+            "127.0.0.1",
+            "dev_local",
+            id="loopback_local",
+        ),
+        pytest.param(
+            {"dev_local": True}, "dev_local", "xdp", "datapath = 'socket'", id="dev_local_with_xdp"
+        ),
+        pytest.param(
+            {**LOCAL, "vip": [{"id": 1, "public": "8.8.8.8:3478"}]},
+            "vip.public",
+            "8.8.8.8",
+            "dev_local = false",
+            id="dev_local_with_public_vip",
+        ),
+        pytest.param(
+            {**LOCAL, "cluster": [{"id": 7, "allow": ["169.254.0.0/16"]}]},
+            "cluster[0].allow",
+            "169.254.0.0/16",
+            "list",
+            id="dev_local_metadata_service",
+        ),
+        pytest.param(
+            {"run_dir": "/" + "d" * 100}, "run_dir", "114 bytes", "shorter", id="long_socket_path"
+        ),
+        *(
+            pytest.param(
+                {"cluster": [{**CLUSTER, "allow": ["10.2.0.0/24", network]}]},
+                "cluster[0].allow",
+                network,
+                "list the transceivers' own networks",
+                id=f"allow_{network}",
+            )
+            for network in (
+                "127.0.0.0/8",
+                "127.0.0.1/32",
+                "169.254.169.254/32",
+                "224.0.0.0/4",
+                "0.0.0.0/8",
+                "255.255.255.255/32",
+            )
+        ),
+    ],
+)
+def test_fault_names_key_value_and_mend(
+    flags: dict[str, Any], key: str, value: str, mend: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        config(**flags)
+    found = [line for line in str(caught.value).splitlines() if line.startswith(f"{key} = ")]
+    assert any(value in line and mend in line for line in found), str(caught.value)
+
+
+def test_allowing_everything_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"0\.0\.0\.0/0: overlaps 127\.0\.0\.0/8"):
+        config(cluster=[{**CLUSTER, "allow": ["0.0.0.0/0"]}])
+
+
+def test_all_faults_are_told_at_once() -> None:
+    with pytest.raises(SettingsError) as caught:
+        config(interface=BOTH, inner_port_base=1000)
+    assert len(str(caught.value).splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("local_ports", "met"),
+    [((32768, 60999), False), ((1024, 65535), True), ((5115, 6000), True), ((5116, 6000), False)],
+)
+def test_advice_on_ports_that_the_kernel_hands_out(local_ports: tuple[int, int], met: bool) -> None:
+    notes = config_rules.advice(config(), local_ports)
+    assert any(note.startswith("inner_port_base = 5100:") for note in notes) is met
+
+
+@pytest.mark.parametrize(
+    ("found", "key"),
+    [(config(xdp_mode="generic"), "xdp_mode"), (config(**LOCAL), "dev_local")],
+)
+def test_advice(found: RelayConfig, key: str) -> None:
+    [note] = config_rules.advice(found, (32768, 60999))
+    assert note.startswith(key)
+
+
+def test_nothing_to_advise() -> None:
+    assert config_rules.advice(config(), (32768, 60999)) == []
