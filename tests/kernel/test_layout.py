@@ -1,0 +1,101 @@
+"""The structures of `bpf/flow.h` have the sizes and offsets that Python packs and unpacks."""
+
+import os
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from relayctl.datapath import compile as compiler
+from relayctl.datapath import maps
+from relayctl.datapath.base import NEXTHOP
+from relayctl.flow import CONFIRMED, KEY_V4, VALUE
+
+FLOW_H = Path("bpf/flow.h").read_text()
+KEY = ["client", "client_port", "vip"]
+FLOW = [
+    "token",
+    "host",
+    "port",
+    "cluster",
+    "nexthop_in",
+    "nexthop_out",
+    "sport",
+    "back",
+    "flags",
+    "seen_up",
+    "seen_down",
+    "ssrc",
+    "contended",
+    "packets_up",
+    "packets_down",
+    "born",
+    "zero",
+    "bytes_up",
+    "bytes_down",
+]
+NEXTHOP_FIELDS = [
+    "valid",
+    "port",
+    "mtu",
+    "tags",
+    "source_mac",
+    "destination_mac",
+    "source",
+    "gateway",
+]
+
+
+def offsets(layout: struct.Struct, joined: tuple[int, ...] = ()) -> list[int]:
+    """Where each field of a struct format begins; `joined` ones continue the field before."""
+    parts = re.findall(r"\d*[a-zA-Z]", layout.format)
+    codes = []
+    for part in parts:  # "4s" is one field, "8I" are eight
+        count, code = part[:-1], part[-1]
+        codes += [part] if code == "s" else [code] * int(count or 1)
+    starts = [struct.calcsize("=" + "".join(codes[:i])) for i in range(len(codes))]
+    return [start for i, start in enumerate(starts) if i not in joined]
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "layout", "joined"),
+    [
+        pytest.param("flow_key", KEY, KEY_V4, (), id="key"),
+        pytest.param("flow", FLOW, VALUE, (), id="flow"),
+        pytest.param("nexthop", NEXTHOP_FIELDS, NEXTHOP, (4,), id="nexthop"),
+    ],
+)
+def test_compiler_and_python_agree(
+    name: str, fields: list[str], layout: struct.Struct, joined: tuple[int, ...]
+) -> None:
+    bcc = pytest.importorskip("bcc")
+    os.environ["BCC_KERNEL_SOURCE"] = str(compiler.SOURCE)
+    claims = [f"sizeof(struct {name}) == {layout.size}"]
+    for field, offset in zip(fields, offsets(layout, joined), strict=True):
+        claims.append(f"__builtin_offsetof(struct {name}, {field}) == {offset}")
+    asserts = "\n".join(f'_Static_assert({claim}, "{claim}");' for claim in claims)
+    text = f'#include <linux/types.h>\n#include "flow.h"\n{asserts}'
+    bcc.BPF(text=text.encode(), cflags=compiler.flags([])).cleanup()
+
+
+def test_every_field_was_compared() -> None:
+    body = re.search(r"struct flow \{(.*?)\};", FLOW_H, re.DOTALL)
+    assert body is not None
+    assert re.findall(r"(\w+);", re.sub(r"/\*.*?\*/", "", body[1])) == FLOW
+
+
+def test_flags_agree() -> None:
+    assert f"#define FLOW_CONFIRMED {CONFIRMED:#04x} " in FLOW_H
+
+
+def test_map_sizes_agree() -> None:
+    source = Path("bpf/relay.c").read_text()
+    declared = dict(re.findall(r"(\w+), (\w+), PINS", source))
+    declared |= dict(re.findall(r"int, (\w+), (\d+)\)", source))
+    wanted = {shape.name: str(shape.entries) for shape in maps.shapes(max_flows=1)}
+    named = {"MAX_FLOWS": "1", "REASON_COUNTERS": "128"}
+    assert {name: named.get(size, size) for name, size in declared.items()} == {
+        name: entries for name, entries in wanted.items() if name in declared
+    }
+    assert set(wanted) - set(declared) == {"slow_reasons"}

@@ -1,0 +1,273 @@
+"""Attach, swap, refuse, look and take off: the XDP datapath as its users see it."""
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from relayctl.datapath import links, xdp
+from relayctl.datapath.base import DatapathError, Nexthop
+from relayctl.datapath.compile import prepare_maps
+from relayctl.datapath.libbpf import DRIVER_MODE, BpfError, Link, Program, xdp_on
+from relayctl.datapath.spec import Interface, Mode, Role, Spec
+from relayctl.flow import Flow, FlowKey
+from relayctl.reason import Reason
+from tests.kernel import rig
+from tests.kernel.conftest import veth
+
+
+@pytest.fixture
+def interface(namespace: None) -> Iterator[Interface]:
+    """One fresh veth end."""
+    veth("fresh0")
+    yield Interface("fresh0", rig.ifindex("fresh0"), 1, Role.OUTER)
+    subprocess.run(["ip", "link", "del", "fresh0"], check=False, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def pinned(bpffs: Path, namespace: None) -> Iterator[Spec]:
+    """Compiled once: which program hangs on an interface is all the same here."""
+    made = rig.spec(bpffs, "attached")
+    xdp.load(made)
+    yield made
+    xdp.unload(made.instance, made.bpffs)
+
+
+@pytest.fixture
+def spec(pinned: Spec, interface: Interface) -> Iterator[Spec]:
+    yield replace(pinned, interfaces=(interface,))
+    links.detach(pinned.pins.parent)
+
+
+@pytest.fixture
+def datapath(spec: Spec) -> Iterator[xdp.XdpDatapath]:
+    opened = xdp.XdpDatapath.open(spec.pins)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def foreign(bpffs: Path, namespace: None) -> Iterator[Program]:
+    """A program that is not of this instance."""
+    other = rig.spec(bpffs, "foreign")
+    xdp.load(other)
+    with Program.open(other.pins / "program") as program:
+        yield program
+    xdp.unload(other.instance, other.bpffs)
+
+
+def test_attach_is_native_and_pinned(
+    datapath: xdp.XdpDatapath, spec: Spec, interface: Interface
+) -> None:
+    assert datapath.name == "xdp-detached"
+    datapath.attach(spec.interfaces)
+    with Program.open(spec.pins / "program") as program:
+        assert xdp_on(interface.ifindex).native == program.id
+    assert (spec.pins.parent / f"link-{interface.ifindex}").exists()
+    assert (datapath.name, datapath.attached()) == ("xdp-native", [interface.ifindex])
+
+
+def test_generic_when_asked_for(
+    datapath: xdp.XdpDatapath, spec: Spec, interface: Interface
+) -> None:
+    datapath.attach(spec.interfaces, Mode.GENERIC)
+    assert xdp_on(interface.ifindex).native == 0
+    assert datapath.name == "xdp-generic"
+
+
+def test_program_outlives_its_handles(
+    datapath: xdp.XdpDatapath, spec: Spec, interface: Interface
+) -> None:
+    datapath.attach(spec.interfaces)
+    datapath.close()
+    assert xdp_on(interface.ifindex).native
+
+
+def test_second_start_swaps_the_program_in_the_same_link(
+    datapath: xdp.XdpDatapath, spec: Spec, interface: Interface
+) -> None:
+    datapath.attach(spec.interfaces)
+    first = xdp_on(interface.ifindex).native
+    with Link.open(spec.pins.parent / f"link-{interface.ifindex}") as link:
+        id = link.id
+    second = xdp.load(spec).program_id
+    datapath.attach(spec.interfaces)
+    assert xdp_on(interface.ifindex).native == second != first
+    with Link.open(spec.pins.parent / f"link-{interface.ifindex}") as link:
+        assert link.id == id
+
+
+def test_attaching_the_same_program_again_changes_nothing(
+    datapath: xdp.XdpDatapath, spec: Spec, interface: Interface
+) -> None:
+    datapath.attach(spec.interfaces)
+    first = xdp_on(interface.ifindex)
+    datapath.attach(spec.interfaces)
+    assert xdp_on(interface.ifindex) == first
+
+
+def test_other_mode_than_before_is_refused(
+    datapath: xdp.XdpDatapath, spec: Spec, interface: Interface
+) -> None:
+    datapath.attach(spec.interfaces, Mode.GENERIC)
+    with pytest.raises(DatapathError, match=r"fresh0: .* in generic mode, wanted native.*: rm "):
+        datapath.attach(spec.interfaces, Mode.NATIVE)
+
+
+def test_update_that_expects_another_program_is_refused_by_the_kernel(
+    datapath: xdp.XdpDatapath, spec: Spec, interface: Interface, foreign: Program
+) -> None:
+    datapath.attach(spec.interfaces)
+    path = spec.pins.parent / f"link-{interface.ifindex}"
+    with Link.open(path) as link, pytest.raises(BpfError, match="cannot update BPF link"):
+        link.update(foreign, expected=foreign)
+
+
+def test_foreign_program_behind_a_link_is_named_and_stays(
+    datapath: xdp.XdpDatapath, spec: Spec, interface: Interface, foreign: Program
+) -> None:
+    with Link.attach_xdp(foreign, interface.ifindex, DRIVER_MODE) as held:
+        said = f"fresh0 carries another XDP program: id {foreign.id}, 'ferryline_relay', held by "
+        with pytest.raises(DatapathError, match=f"{said}BPF link {held.id}; stop"):
+            datapath.attach(spec.interfaces)
+        assert xdp_on(interface.ifindex).native == foreign.id
+
+
+@pytest.mark.parametrize("mode", ["xdpdrv", "xdpgeneric"])
+def test_foreign_program_without_a_link_is_named_with_the_mend(
+    datapath: xdp.XdpDatapath,
+    spec: Spec,
+    interface: Interface,
+    foreign: Program,
+    bpffs: Path,
+    mode: str,
+) -> None:
+    pinned = str(bpffs / "ferryline/foreign" / spec.pins.name / "program")
+    command = ["ip", "link", "set", "dev", "fresh0", mode, "pinned", pinned]
+    subprocess.run(command, check=True)
+    with pytest.raises(DatapathError, match=f"id {foreign.id}, .*: ip link set dev fresh0 xdp off"):
+        datapath.attach(spec.interfaces)
+    subprocess.run(["ip", "link", "set", "dev", "fresh0", mode, "off"], check=True)
+    datapath.attach(spec.interfaces)
+
+
+def test_nobody_else_replaces_or_removes_what_the_link_holds(
+    datapath: xdp.XdpDatapath, spec: Spec, interface: Interface
+) -> None:
+    datapath.attach(spec.interfaces)
+    off = subprocess.run(
+        ["ip", "link", "set", "dev", "fresh0", "xdp", "off"], capture_output=True, text=True
+    )
+    assert off.returncode
+    assert xdp_on(interface.ifindex).native
+
+
+def test_refusal_carries_the_kernels_words(
+    datapath: xdp.XdpDatapath, spec: Spec, interface: Interface
+) -> None:
+    for end in ("fresh0", "fresh0-"):
+        subprocess.run(["ip", "link", "set", "dev", end, "mtu", "9000"], check=True)
+    said = "fresh0: the kernel refuses the program in native mode: .*MTU.*; mend that, or set"
+    with pytest.raises(DatapathError, match=said):
+        datapath.attach(spec.interfaces)
+    assert xdp_on(interface.ifindex).native == 0
+
+
+def test_number_of_an_interface_that_is_gone_is_used_again(
+    datapath: xdp.XdpDatapath, spec: Spec, interface: Interface
+) -> None:
+    datapath.attach(spec.interfaces)
+    subprocess.run(["ip", "link", "del", "fresh0"], check=True)
+    assert datapath.attached() == []
+    add = f"link add fresh0 index {interface.ifindex} type veth peer name fresh0-"
+    subprocess.run(["ip", *add.split()], check=True)
+    datapath.attach(spec.interfaces)
+    assert datapath.attached() == [interface.ifindex]
+
+
+def test_interface_that_left_the_configuration_is_let_go(
+    datapath: xdp.XdpDatapath, spec: Spec, interface: Interface
+) -> None:
+    datapath.attach(spec.interfaces)
+    datapath.attach(())
+    assert xdp_on(interface.ifindex).native == 0
+    assert datapath.attached() == []
+
+
+def test_interface_that_does_not_exist(datapath: xdp.XdpDatapath) -> None:
+    with pytest.raises(DatapathError, match=r"gone0 \(ifindex 99999\) is no"):
+        datapath.attach([Interface("gone0", 99999, 1, Role.OUTER)])
+
+
+def test_unload_leaves_nothing(bpffs: Path, interface: Interface) -> None:
+    spec = rig.spec(bpffs, "unloaded", interfaces=(interface,))
+    xdp.load(spec)
+    datapath = xdp.XdpDatapath.open(spec.pins)
+    datapath.attach(spec.interfaces)
+    datapath.close()
+    xdp.unload(spec.instance, spec.bpffs)
+    assert xdp_on(interface.ifindex).native == 0
+    assert not spec.pins.parent.exists()
+    xdp.unload(spec.instance, spec.bpffs)  # and again
+
+
+def test_a_handle_to_look_with(spec: Spec, datapath: xdp.XdpDatapath) -> None:
+    key = FlowKey(rig.CLIENT, 1)
+    datapath.flows.install(key, Flow(rig.ENDPOINT, 7, 5100))
+    looking = xdp.open_readonly(spec.instance, spec.bpffs)
+    assert [found for found, _ in looking.flows.items()] == [key]
+    assert looking.flows.capacity == spec.max_flows
+    looking.close()
+    datapath.flows.delete(key)
+
+
+def test_nothing_to_look_at_is_a_clear_error(bpffs: Path) -> None:
+    with pytest.raises(DatapathError, match="relay 'ghost' was not started since the last boot"):
+        xdp.open_readonly("ghost", str(bpffs))
+
+
+def test_flows_are_written_read_and_deleted(datapath: xdp.XdpDatapath) -> None:
+    key, flow = FlowKey(rig.CLIENT, 1), Flow(rig.ENDPOINT, 7, 5100, token=b"IWwJ+/iU", ssrc=9)
+    assert datapath.flows.get(key) is None
+    assert datapath.flows.install(key, flow)
+    assert datapath.flows.install(key, replace(flow, nexthop_in=3))
+    assert datapath.flows.get(key) == replace(flow, nexthop_in=3)
+    assert datapath.flows.delete(key)
+    assert not datapath.flows.delete(key)
+
+
+def test_full_table_refuses_new_flows_and_keeps_the_old(bpffs: Path, namespace: None) -> None:
+    spec = rig.spec(bpffs, "small", max_flows=8)
+    prepare_maps(spec)
+    datapath = xdp.XdpDatapath.open(spec.pins)
+    flow = Flow(rig.ENDPOINT, 7, 5100)
+    keys = [FlowKey(("192.0.2.1", port), 1) for port in range(1, 65)]
+    fitted = [key for key in keys if datapath.flows.install(key, flow)]
+    assert 8 <= len(fitted) < len(keys)
+    assert {key for key, _ in datapath.flows.items()} == set(fitted)
+    assert datapath.flows.install(fitted[0], replace(flow, cluster=8))
+    datapath.close()
+    xdp.unload(spec.instance, spec.bpffs)
+
+
+def test_nexthops_are_read_back_by_index(datapath: xdp.XdpDatapath) -> None:
+    nexthop = Nexthop(1, "10.2.0.2", "10.2.0.1", True, 1450, b"\2" * 6, b"\4" * 6)
+    datapath.write_nexthop(4095, nexthop)
+    assert datapath.nexthops() == {4095: nexthop}
+    datapath.write_nexthop(4095, None)
+    assert datapath.nexthops() == {}
+
+
+def test_heartbeat_is_read_back(datapath: xdp.XdpDatapath) -> None:
+    datapath.beat(12345)
+    assert datapath.alive() == 12345
+
+
+def test_counters_of_the_packet_process_are_published(datapath: xdp.XdpDatapath) -> None:
+    datapath.write_slow_reasons({Reason.SLOW_INSTALLED: 5, Reason.SLOW_FORGED: 2**40})
+    reasons = datapath.reasons()
+    assert set(reasons) == set(Reason)
+    assert (reasons[Reason.SLOW_INSTALLED], reasons[Reason.SLOW_FORGED]) == (5, 2**40)
+    assert sum(reasons.values()) == 5 + 2**40
