@@ -1,0 +1,208 @@
+"""Start and stop relay, transceiver and signaling at a `Site`."""
+
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from relayctl.wire.address import Address, render
+from relayctl.wire.route_token import Key
+from tests.lab import http, service_config
+from tests.lab.node import Node
+from tests.lab.program import Program, ProgramError
+from tests.lab.service_config import KEY_ID, Datapath, Echo, Setup, Vip
+from tests.lab.site import Site
+from tests.lab.topology import BPFFS
+
+_READY_S = 20.0  # the first start of the relay compiles
+
+
+class Services:
+    """A context manager. Keys and control token are new each time."""
+
+    def __init__(
+        self,
+        site: Site,
+        *,
+        datapath: Datapath = "xdp",
+        echo: Echo = "audio",
+        capacity: int = 40,
+        more_vips: tuple[Vip, ...] = (),
+        listener: socket.socket | None = None,
+    ) -> None:
+        """`echo`: "opus" sends payloads back as they are, for a fraction of the work. `listener`:
+        a socket of the host for signaling, instead of the site's own address."""
+        self.site = site
+        self.setup = Setup(
+            key=Key(KEY_ID, secrets.token_bytes(32)),
+            control_token=secrets.token_urlsafe(24),
+            vips=(Vip(1, site.vip, site.vip), *more_vips),
+            datapath="socket" if site.dev_local else datapath,
+            echo=echo,
+            capacity=capacity,
+        )
+        self.listener = listener
+        self.programs: dict[str, Program] = {}
+
+    def __enter__(self) -> "Services":
+        try:
+            self.write(self._keys.name, service_config.keys(self.setup))
+            with ThreadPoolExecutor() as pool:
+                for started in [pool.submit(self.start_relay), pool.submit(self.start_transceiver)]:
+                    started.result()
+            self.start_signaling()
+        except BaseException:
+            self.stop(check=False)
+            raise
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self.stop(check=kind is None)
+
+    @property
+    def relay(self) -> Program:
+        return self.programs["relay"]
+
+    @property
+    def transceiver(self) -> Program:
+        return self.programs["transceiver"]
+
+    @property
+    def signaling(self) -> Program:
+        return self.programs["signaling"]
+
+    def start_relay(self) -> None:
+        """Start, or start again after a kill; waits until it is ready."""
+        if self.setup.datapath == "xdp":
+            _mount_bpffs()
+        config = self.write("relay.toml", service_config.relay(self.site, self.setup, self._keys))
+        self._start("relay", self.site.relay, "relayctl", config)
+        self._wait("relay", self.site.relay, f"{self.site.admin_url}/readyz")
+
+    def start_transceiver(self) -> None:
+        text = service_config.transceiver(self.site, self.setup, self._keys)
+        config = self.write("transceiver.toml", text)
+        self._start("transceiver", self.site.transceiver, "transceiver", config)
+        self._wait("transceiver", self.site.transceiver, f"{self.site.transceiver_url}/readyz")
+
+    def start_signaling(self) -> None:
+        if self.listener is not None:
+            self.start_signaling_at("signaling", self.listener, self.site.vip)
+            return
+        listen = render(self.site.signaling_address)
+        text = service_config.signaling(
+            self.site, self.setup, self._keys, listen=listen, vip=self.site.vip
+        )
+        config = self.write("signaling.toml", text)
+        self._start("signaling", self.site.signaling, "signaling", config)
+        self._wait("signaling", self.site.signaling, f"{self.site.base_url}/readyz")
+
+    def start_signaling_at(
+        self, name: str, listener: socket.socket, vip: Address, certificate_for: str = ""
+    ) -> None:
+        """Serve on a listening socket of the host, with answers that name `vip`."""
+        number = listener.fileno()
+        text = service_config.signaling(
+            self.site,
+            self.setup,
+            self._keys,
+            listen=f"fd:{number}",
+            vip=vip,
+            certificate_for=certificate_for,
+        )
+        config = self.write(f"{name}.toml", text)
+        self._start(name, self.site.signaling, "signaling", config, pass_fds=[number])
+        scheme = "https" if certificate_for else "http"
+        where = render(listener.getsockname())
+        self._wait(name, self.site.host, f"{scheme}://{where}/readyz")
+
+    def stop(self, *, check: bool = True) -> None:
+        """In reverse order; then the relay's pins go. Raises `ProgramError` for a bad end."""
+        faults = []
+        while self.programs:
+            name, program = self.programs.popitem()
+            status = program.stop()
+            if status not in (0, -signal.SIGTERM):
+                faults.append(f"{name} ended with status {status}\n{program.tail()}")
+        if self.setup.datapath == "xdp":
+            self.relayctl("unload", "--yes", check=check)
+        if check and faults:
+            raise ProgramError("\n".join(faults))
+
+    def relayctl(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run the operator's tool beside the relay."""
+        command = [sys.executable, "-m", "relayctl", "--config", str(self._path("relay.toml"))]
+        done = self.site.relay.run([*command, *arguments], check=False)
+        if check and done.returncode:
+            raise ProgramError(f"relayctl {' '.join(arguments)}: {done.stderr}")
+        return done
+
+    def flows(self) -> list[dict[str, Any]]:
+        """The relay's flow table, as its API shows it."""
+        answer = http.request(self.site.relay, f"{self.site.admin_url}/v1/flows")
+        flows: list[dict[str, Any]] = answer.json()["flows"]
+        return flows
+
+    def reasons(self) -> dict[str, int]:
+        """The relay's packets by reason since it was loaded; program and packet process."""
+        answer = http.request(self.site.relay, f"{self.site.admin_url}/v1/reasons")
+        return {record["reason"]: record["count"] for record in answer.json()["reasons"]}
+
+    def call(self, call_id: str) -> http.Response:
+        """What the transceiver knows about a call."""
+        url = f"{self.site.transceiver_url}/v1/calls/{call_id}"
+        return http.request(self.site.transceiver, url, token=self.setup.control_token)
+
+    def write(self, name: str, text: str) -> Path:
+        """A file that only we may read: most of these hold secrets."""
+        path = self._path(name)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(text)
+        return path
+
+    def _path(self, name: str) -> Path:
+        return self.site.directory / name
+
+    @property
+    def _keys(self) -> Path:
+        return self._path("route.keys")
+
+    def _start(
+        self, name: str, node: Node, module: str, config: Path, pass_fds: Sequence[int] = ()
+    ) -> None:
+        command = [sys.executable, "-m", module, "serve", "--config", str(config)]
+        self.programs.pop(name, None)
+        self.programs[name] = node.popen(name, command, pass_fds=pass_fds)
+
+    def _wait(self, name: str, node: Node, url: str) -> None:
+        """Until `/readyz` says 200. Raises `ProgramError` with the end of the log."""
+        program = self.programs[name]
+        deadline = time.monotonic() + _READY_S
+        last = "nobody listens"
+        while time.monotonic() < deadline:
+            program.expect_running()
+            with contextlib.suppress(OSError):
+                answer = http.request(node, url)
+                if answer.status == 200:
+                    return
+                last = f"{answer.status} {answer.text.strip()}"
+            time.sleep(0.05)
+        raise ProgramError(
+            f"{name} is not ready after {_READY_S:.0f} s: {url}: {last}\n{program.tail()}"
+        )
+
+
+def _mount_bpffs() -> None:
+    """As systemd does at boot. Pins need it."""
+    with open("/proc/self/mounts") as mounts:
+        mounted = any(line.split()[1:3] == [str(BPFFS), "bpf"] for line in mounts)
+    if not mounted:
+        subprocess.run(["mount", "-t", "bpf", "bpf", str(BPFFS)], check=True)

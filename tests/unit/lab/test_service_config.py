@@ -1,0 +1,86 @@
+"""What we write is what the services read."""
+
+from pathlib import Path
+
+import pytest
+
+from relayctl.config import RelayConfig
+from relayctl.wire.route_token import Key, parse_keys
+from relayctl.wire.settings import load
+from signaling.config import SignalingConfig
+from tests.lab import service_config, topology
+from tests.lab.node import Node
+from tests.lab.program import Programs
+from tests.lab.service_config import Setup, Vip
+from tests.lab.site import LoopbackPlace, Site, in_lab
+from tests.lab.topology import Lab
+from transceiver.config import TransceiverConfig
+
+KEYS = Path("/etc/ferryline/route.keys")
+
+
+@pytest.fixture(params=["lab", "loopback"])
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Site:
+    if request.param == "loopback":
+        place = LoopbackPlace("unit", 23478)
+        place.programs = Programs(tmp_path)
+        return place.site()
+    lab = Lab("unit-")  # never built
+    lab.host = Node(None, Programs(tmp_path))
+    lab._nodes = dict.fromkeys(("client", "relay-a", "signaling", "transceiver-1"), lab.host)
+    return in_lab(lab)
+
+
+@pytest.fixture
+def setup(site: Site) -> Setup:
+    return Setup(
+        key=Key(1, bytes(range(32))),
+        control_token="t" * 32,
+        vips=(
+            Vip(1, site.vip, site.vip),
+            Vip(2, ("192.168.0.7", 3478), (site.vip[0], site.vip[1] + 8)),
+        ),
+        datapath="socket" if site.dev_local else "xdp",
+        echo="opus",
+    )
+
+
+def test_keys(setup: Setup) -> None:
+    assert parse_keys(service_config.keys(setup)) == {1: setup.key}
+
+
+def test_relay(site: Site, setup: Setup) -> None:
+    config = load(RelayConfig, toml=service_config.relay(site, setup, KEYS))
+    assert config.datapath == setup.datapath
+    assert config.admin == site.relay_admin
+    assert [vip.public for vip in config.vips] == [site.vip, ("192.168.0.7", 3478)]
+    assert config.vips[1].local == (site.vip[0], site.vip[1] + 8)
+    assert config.clusters[0].cluster().allows(site.endpoint)
+    assert site.vip[1] not in config.inner_port_range
+
+
+def test_transceiver(site: Site, setup: Setup) -> None:
+    config = load(TransceiverConfig, toml=service_config.transceiver(site, setup, KEYS))
+    assert config.listen == site.endpoint
+    assert config.echo.mode == "opus"
+
+
+@pytest.mark.parametrize("certificate_for", ["", "192.168.0.7"])
+def test_signaling(site: Site, setup: Setup, certificate_for: str) -> None:
+    text = service_config.signaling(
+        site, setup, KEYS, listen="fd:3", vip=site.vip, certificate_for=certificate_for
+    )
+    config = load(SignalingConfig, toml=text)
+    assert config.listen == 3
+    assert config.ingresses[0].vips == (site.vip,)
+    assert config.ingresses[0].admin == site.admin_url
+    assert config.tls_self_signed == ((certificate_for,) if certificate_for else ())
+
+
+def test_secrets_stay_out_of_sight(setup: Setup) -> None:
+    assert "t" * 32 not in repr(setup)
+    assert setup.key.secret.hex() not in repr(setup)
+
+
+def test_two_labs_have_two_directories() -> None:
+    assert topology.directory_of("fl-") != topology.directory_of("ft-")
