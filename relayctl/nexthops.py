@@ -229,7 +229,7 @@ class Nexthops:
         if resolved != entry:
             if entry.valid != resolved.valid:
                 state = "resolved" if resolved.valid else "not usable"
-                log.info("nexthop %d over %s: %s", index, entry.gateway, state)
+                log.debug("nexthop %d over %s: %s", index, entry.gateway, state)
             self._datapath.write_nexthop(index, resolved)
             self._entries[index] = resolved
 

@@ -2,8 +2,9 @@
 
     python -m tests.clients.aiortc_client --url http://…/v1/realtime/calls --seconds 10
 
-What a person would hear is kept with `--record`. aiortc never offers 127.0.0.1 as a candidate;
-`--loopback` gives it that address, and changes nothing else.
+Without `--seconds` it prints a line once it talks, and goes on until its stdin is closed. What a
+person would hear is kept with `--record`. aiortc never offers 127.0.0.1 as a candidate; `--loopback`
+gives it that address, and changes nothing else.
 """
 
 import argparse
@@ -106,7 +107,7 @@ async def call(arguments: argparse.Namespace) -> dict[str, Any]:
             timeline.mark("channel_ms")
             await ear.first.wait()
             timeline.mark("first_audio_ms")
-        await asyncio.sleep(arguments.seconds)
+        await _talk(arguments.seconds)
         sender.replaceTrack(None)
         await asyncio.sleep(_DRAIN_S)
         report = await _report(pc, location) | {
@@ -125,6 +126,14 @@ async def call(arguments: argparse.Namespace) -> dict[str, Any]:
         "channel": opened.is_set(),
         "ear_after_voice_ms": round(1e3 * ((ear.began or 0.0) - (voice.began or 0.0)), 1),
     }
+
+
+async def _talk(seconds: float | None) -> None:
+    if seconds is not None:
+        await asyncio.sleep(seconds)
+        return
+    print(json.dumps({"talking": True}), flush=True)
+    await asyncio.to_thread(sys.stdin.read)
 
 
 async def _negotiate(pc: RTCPeerConnection, http: httpx.AsyncClient, url: str) -> str:
@@ -187,7 +196,7 @@ class _Timeline:
 def main() -> None:
     parser = argparse.ArgumentParser(description="aiortc test client")
     parser.add_argument("--url", required=True, help="where to POST the SDP offer")
-    parser.add_argument("--seconds", type=float, default=10.0, help="how long to talk")
+    parser.add_argument("--seconds", type=float, help="how long to talk; else until stdin ends")
     parser.add_argument("--wav", type=Path, default=speech.SPOKEN, help="speech to send")
     parser.add_argument("--record", type=Path, help="WAV of what was heard, 48 kHz mono")
     parser.add_argument("--loopback", action="store_true", help="use 127.0.0.1")

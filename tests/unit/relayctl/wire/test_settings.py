@@ -75,4 +75,4 @@ def test_secrets_are_hidden() -> None:
 
 def test_values_are_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
-        load(Service).name = "b"  # type: ignore[misc]
+        load(Service).name = "b"
