@@ -4,7 +4,7 @@ PYTEST := $(PYTHON) -m pytest
 SOURCES := relayctl transceiver signaling tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo test lint format test-unit test-kernel test-lab test-browser moves lock clean
+.PHONY: help setup up down demo figures test lint format test-unit test-kernel test-lab test-browser lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -12,14 +12,20 @@ help: ## list the targets
 setup: ## install everything (Debian packages as root, .venv); safe to repeat
 	@deploy/setup.sh dev
 
-up: setup ## talk to it: services stay up, open http://localhost:8080 (HOST=<address> adds https)
-	@$(PYTHON) -m tests.lab.up
+# Some shells export HOST as the machine's name; only `make up HOST=...` means ours.
+UP_HOST := $(if $(filter command\ line,$(origin HOST)),--host $(HOST))
+
+up: setup ## talk to it: services stay up, open http://localhost:8080 (PORT=, HOST=<address> adds https)
+	@$(PYTHON) -m tests.lab.up $(if $(PORT),--port $(PORT)) $(UP_HOST)
 
 down: ## stop what `make up` started
 	@$(PYTHON) -m tests.lab.down
 
 demo: setup ## watch it: two calls of real speech, a table and build/demo/report.json (DEMO_SECONDS=20)
 	@$(PYTHON) -m tests.demo.run
+
+figures: setup ## measure: address moves, losses, restarts, kills; build/figures/report.json (10 minutes)
+	@$(PYTHON) -m tests.figures.run
 
 test: setup lint test-unit test-kernel test-lab test-browser ## trust it: everything below, in order
 

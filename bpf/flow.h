@@ -16,24 +16,24 @@ struct flow_key {
 /* Which endpoint owns the packets of one client. User space writes an entry when it installs or
    re-points a flow, and deletes it; between the two only this program changes it, in place. */
 struct flow {
-    u64 token;          /* first 8 characters of the route token, as in the packet; 0 = unknown */
-    __be32 host;        /* the endpoint's address; with the cluster's prefix, if IPv6 */
-    __be16 port;        /* the endpoint's port */
-    u16 cluster;        /* id of the endpoint's cluster */
-    u16 nexthop_in;     /* index into `nexthops`, towards the endpoint; 0 is never valid */
-    u16 nexthop_out;    /* the same, towards the client */
-    __be16 sport;       /* our source port on the inner leg */
-    u8 back;            /* peer relay that delivered the last client packet; 0 = none */
-    u8 flags;           /* FLOW_... */
-    u32 seen_up;        /* stamp of the last client packet */
-    u32 seen_down;      /* stamp of the last endpoint packet */
-    __be32 ssrc;        /* source of the client's first RTP packet; 0 = none yet */
-    u32 contended;      /* stamp of the last authentic token of another endpoint */
-    u32 packets_up;     /* from the client, whether forwarded or punted */
-    u32 packets_down;   /* from the endpoint */
-    u32 born;           /* stamp of the install */
-    u32 zero;           /* always 0 */
-    u64 bytes_up;       /* UDP payload as the client sees it: without the SPP header */
+    u64 token;        /* first 8 characters of the route token, as in the packet; 0 = unknown */
+    __be32 host;      /* the endpoint's address; with the cluster's prefix, if IPv6 */
+    __be16 port;      /* the endpoint's port */
+    u16 cluster;      /* id of the endpoint's cluster */
+    u16 nexthop_in;   /* index into `nexthops`, towards the endpoint; 0 is never valid */
+    u16 nexthop_out;  /* the same, towards the client */
+    __be16 sport;     /* our source port on the inner leg */
+    u8 back;          /* peer relay that delivered the last client packet; 0 = none */
+    u8 flags;         /* FLOW_... */
+    u32 seen_up;      /* stamp of the last client packet */
+    u32 seen_down;    /* stamp of the last endpoint packet */
+    __be32 ssrc;      /* source of the client's first RTP packet; 0 = none yet */
+    u32 contended;    /* stamp of the last authentic token of another endpoint */
+    u32 packets_up;   /* from the client, whether forwarded or punted */
+    u32 packets_down; /* from the endpoint */
+    u32 born;         /* stamp of the install */
+    u32 zero;         /* always 0 */
+    u64 bytes_up;     /* UDP payload as the client sees it: without the SPP header */
     u64 bytes_down;
 };
 
@@ -41,14 +41,14 @@ struct flow {
 
 /* Where a redirected packet goes next. User space keeps it current. */
 struct nexthop {
-    u8 valid;              /* 0: the neighbour is not resolved, punt */
-    u8 port;               /* index into `egress`, 1-63 */
-    u16 mtu;               /* bytes, IP header included; larger packets are punted */
-    u16 tags[2];           /* VLAN tags, outer first; 0 = none. Not written by the program yet */
+    u8 valid;    /* 0: the neighbour is not resolved, punt */
+    u8 port;     /* index into `egress`, 1-63 */
+    u16 mtu;     /* bytes, IP header included; larger packets are punted */
+    u16 tags[2]; /* VLAN tags, outer first; 0 = none. Not written by the program yet */
     u8 source_mac[6];
     u8 destination_mac[6];
-    __be32 source;         /* our address on that interface: the inner source address */
-    __be32 gateway;        /* the neighbour; only user space reads it */
+    __be32 source;  /* our address on that interface: the inner source address */
+    __be32 gateway; /* the neighbour; only user space reads it */
 };
 
 /* What user space tells the program while it runs. */

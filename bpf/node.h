@@ -25,10 +25,10 @@ struct vip {
 
 static __always_inline bool vip_by_local(__be32 address, __be16 port, struct vip *vip)
 {
-#define VIP(number, public_ip, public_udp, local_ip, local_udp)                                    \
-    if (address == bpf_htonl(local_ip) && port == bpf_htons(local_udp)) {                          \
-        *vip = (struct vip){number, bpf_htonl(public_ip), bpf_htons(public_udp), address, port};   \
-        return true;                                                                               \
+#define VIP(number, public_ip, public_udp, local_ip, local_udp)                                  \
+    if (address == bpf_htonl(local_ip) && port == bpf_htons(local_udp)) {                        \
+        *vip = (struct vip){number, bpf_htonl(public_ip), bpf_htons(public_udp), address, port}; \
+        return true;                                                                             \
     }
     VIPS(VIP)
 #undef VIP
@@ -37,10 +37,10 @@ static __always_inline bool vip_by_local(__be32 address, __be16 port, struct vip
 
 static __always_inline bool vip_by_public(__be32 address, __be16 port, struct vip *vip)
 {
-#define VIP(number, public_ip, public_udp, local_ip, local_udp)                                    \
-    if (address == bpf_htonl(public_ip) && port == bpf_htons(public_udp)) {                        \
-        *vip = (struct vip){number, address, port, bpf_htonl(local_ip), bpf_htons(local_udp)};     \
-        return true;                                                                               \
+#define VIP(number, public_ip, public_udp, local_ip, local_udp)                                \
+    if (address == bpf_htonl(public_ip) && port == bpf_htons(public_udp)) {                    \
+        *vip = (struct vip){number, address, port, bpf_htonl(local_ip), bpf_htons(local_udp)}; \
+        return true;                                                                           \
     }
     VIPS(VIP)
 #undef VIP
@@ -76,8 +76,8 @@ static __always_inline bool is_allowed(__be32 address)
 /* Which legs an interface may bring; none if it is not in the configuration. */
 static __always_inline u32 legs_of_interface(u32 ifindex)
 {
-#define INTERFACE(number, legs)                                                                    \
-    if (ifindex == number)                                                                         \
+#define INTERFACE(number, legs) \
+    if (ifindex == number)      \
         return legs;
     INTERFACES(INTERFACE)
 #undef INTERFACE
@@ -87,7 +87,7 @@ static __always_inline u32 legs_of_interface(u32 ifindex)
 /* This host's addresses and those that stand for it. */
 static __always_inline bool is_own(__be32 address)
 {
-#define VIP(number, public_ip, public_udp, local_ip, local_udp)                                    \
+#define VIP(number, public_ip, public_udp, local_ip, local_udp) \
     address == bpf_htonl(public_ip) || address == bpf_htonl(local_ip) ||
 #define ADDRESS(own) address == bpf_htonl(own) ||
     return VIPS(VIP) OWN(ADDRESS) address == bpf_htonl(INNER_ADDRESS);

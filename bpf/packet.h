@@ -33,8 +33,8 @@ static __always_inline bool parse_packet(void *data, void *end, struct packet *p
     if (ip->version != 4 || ip->protocol != IPPROTO_UDP)
         return false;
     struct udphdr *udp = (void *)ip + ip->ihl * 4;
-    bool shows_udp = !(ip->frag_off & bpf_htons(IP_FRAGMENT_OFFSET)) && ip->ihl >= 5 &&
-                     (void *)(udp + 1) <= end;
+    bool shows_udp =
+        !(ip->frag_off & bpf_htons(IP_FRAGMENT_OFFSET)) && ip->ihl >= 5 && (void *)(udp + 1) <= end;
     packet->ethernet = ethernet;
     packet->ip = ip;
     packet->udp = shows_udp ? udp : 0;

@@ -5,54 +5,54 @@
 #pragma once
 
 /* REASON(name, number, what becomes of the packet) */
-#define REASONS(REASON)                                                                            \
-    /* Expected in production */                                                                   \
-    /* Not addressed to a VIP or to our inner ports: left to the kernel. */                        \
-    REASON(PASS_NOT_OURS, 0, XDP_PASS)                                                             \
-    /* Client packet of a known flow, sent to its endpoint. */                                     \
-    REASON(FORWARD, 1, XDP_REDIRECT)                                                               \
-    /* Endpoint packet of a known flow, sent to its client. */                                     \
-    REASON(RETURN, 2, XDP_REDIRECT)                                                                \
-    /* Binding request without a flow: the packet process reads its token. */                      \
-    REASON(PUNT_FIRST, 3, XDP_PASS)                                                                \
-    /* DTLS, RTP or RTCP without a flow. */                                                        \
-    REASON(PUNT_ORPHAN, 4, XDP_PASS)                                                               \
-    /* Inner-leg packet whose flow is unknown or belongs to another endpoint. */                   \
-    REASON(PUNT_RETURN, 5, XDP_PASS)                                                               \
-    /* Fragment, IP options, TTL at its end, padding after UDP: the kernel handles it. */          \
-    REASON(PUNT_ODD, 6, XDP_PASS)                                                                  \
-    /* Known flow, but its nexthop is not resolved yet, or the packet exceeds its MTU. */          \
-    REASON(PUNT_NEXTHOP, 7, XDP_PASS)                                                              \
-    /* Should not happen often */                                                                  \
-    /* Binding request beyond the budget of PUNT_FIRST. */                                         \
-    REASON(DROP_FIRST_BUDGET, 8, XDP_DROP)                                                         \
-    /* DTLS, RTP or RTCP beyond the budget of PUNT_ORPHAN. */                                      \
-    REASON(DROP_ORPHAN_BUDGET, 9, XDP_DROP)                                                        \
-    /* Inner-leg packet beyond the budget of PUNT_RETURN. */                                       \
-    REASON(DROP_RETURN_BUDGET, 10, XDP_DROP)                                                       \
-    /* Odd packet beyond the budget of PUNT_ODD. */                                                \
-    REASON(DROP_ODD_BUDGET, 11, XDP_DROP)                                                          \
-    /* Packet of a known flow beyond the budget of PUNT_NEXTHOP. */                                \
-    REASON(DROP_NEXTHOP_BUDGET, 12, XDP_DROP)                                                      \
-    /* Would be punted, but the packet process is not alive, and the kernel must not answer. */    \
-    REASON(DROP_NO_DAEMON, 13, XDP_DROP)                                                           \
-    /* Outer-leg packet on an inner interface, or the reverse. */                                  \
-    REASON(DROP_WRONG_SIDE, 14, XDP_DROP)                                                          \
-    /* A client address that no client can have. */                                                \
-    REASON(DROP_BAD_SOURCE, 15, XDP_DROP)                                                          \
-    /* Neither Binding request, DTLS, RTP nor RTCP, and no flow. */                                \
-    REASON(DROP_NO_FLOW, 16, XDP_DROP)                                                             \
-    /* Inner-leg packet without a Simple Proxy Protocol header and a payload. */                   \
-    REASON(DROP_NOT_SPP, 17, XDP_DROP)                                                             \
-    /* Inner-leg packet from outside the allow-lists. */                                           \
-    REASON(DROP_NOT_AN_ENDPOINT, 18, XDP_DROP)                                                     \
-    /* Inner-leg packet for a VIP that is not ours. */                                             \
-    REASON(DROP_FOREIGN_VIP, 19, XDP_DROP)                                                         \
-    /* IP or UDP length beyond the frame or below the headers: nobody can read it. */              \
-    REASON(DROP_BAD_LENGTH, 20, XDP_DROP)                                                          \
-    /* The driver gave no room for the SPP header. */                                              \
-    REASON(DROP_HEADROOM, 21, XDP_DROP)                                                            \
-    /* The egress port is gone. */                                                                 \
+#define REASONS(REASON)                                                                         \
+    /* Expected in production */                                                                \
+    /* Not addressed to a VIP or to our inner ports: left to the kernel. */                     \
+    REASON(PASS_NOT_OURS, 0, XDP_PASS)                                                          \
+    /* Client packet of a known flow, sent to its endpoint. */                                  \
+    REASON(FORWARD, 1, XDP_REDIRECT)                                                            \
+    /* Endpoint packet of a known flow, sent to its client. */                                  \
+    REASON(RETURN, 2, XDP_REDIRECT)                                                             \
+    /* Binding request without a flow: the packet process reads its token. */                   \
+    REASON(PUNT_FIRST, 3, XDP_PASS)                                                             \
+    /* DTLS, RTP or RTCP without a flow. */                                                     \
+    REASON(PUNT_ORPHAN, 4, XDP_PASS)                                                            \
+    /* Inner-leg packet whose flow is unknown or belongs to another endpoint. */                \
+    REASON(PUNT_RETURN, 5, XDP_PASS)                                                            \
+    /* Fragment, IP options, TTL at its end, padding after UDP: the kernel handles it. */       \
+    REASON(PUNT_ODD, 6, XDP_PASS)                                                               \
+    /* Known flow, but its nexthop is not resolved yet, or the packet exceeds its MTU. */       \
+    REASON(PUNT_NEXTHOP, 7, XDP_PASS)                                                           \
+    /* Should not happen often */                                                               \
+    /* Binding request beyond the budget of PUNT_FIRST. */                                      \
+    REASON(DROP_FIRST_BUDGET, 8, XDP_DROP)                                                      \
+    /* DTLS, RTP or RTCP beyond the budget of PUNT_ORPHAN. */                                   \
+    REASON(DROP_ORPHAN_BUDGET, 9, XDP_DROP)                                                     \
+    /* Inner-leg packet beyond the budget of PUNT_RETURN. */                                    \
+    REASON(DROP_RETURN_BUDGET, 10, XDP_DROP)                                                    \
+    /* Odd packet beyond the budget of PUNT_ODD. */                                             \
+    REASON(DROP_ODD_BUDGET, 11, XDP_DROP)                                                       \
+    /* Packet of a known flow beyond the budget of PUNT_NEXTHOP. */                             \
+    REASON(DROP_NEXTHOP_BUDGET, 12, XDP_DROP)                                                   \
+    /* Would be punted, but the packet process is not alive, and the kernel must not answer. */ \
+    REASON(DROP_NO_DAEMON, 13, XDP_DROP)                                                        \
+    /* Outer-leg packet on an inner interface, or the reverse. */                               \
+    REASON(DROP_WRONG_SIDE, 14, XDP_DROP)                                                       \
+    /* A client address that no client can have. */                                             \
+    REASON(DROP_BAD_SOURCE, 15, XDP_DROP)                                                       \
+    /* Neither Binding request, DTLS, RTP nor RTCP, and no flow. */                             \
+    REASON(DROP_NO_FLOW, 16, XDP_DROP)                                                          \
+    /* Inner-leg packet without a Simple Proxy Protocol header and a payload. */                \
+    REASON(DROP_NOT_SPP, 17, XDP_DROP)                                                          \
+    /* Inner-leg packet from outside the allow-lists. */                                        \
+    REASON(DROP_NOT_AN_ENDPOINT, 18, XDP_DROP)                                                  \
+    /* Inner-leg packet for a VIP that is not ours. */                                          \
+    REASON(DROP_FOREIGN_VIP, 19, XDP_DROP)                                                      \
+    /* IP or UDP length beyond the frame or below the headers: nobody can read it. */           \
+    REASON(DROP_BAD_LENGTH, 20, XDP_DROP)                                                       \
+    /* The driver gave no room for the SPP header. */                                           \
+    REASON(DROP_HEADROOM, 21, XDP_DROP)                                                         \
+    /* The egress port is gone. */                                                              \
     REASON(DROP_REDIRECT, 22, XDP_DROP)
 
 enum reason {
@@ -66,8 +66,8 @@ enum reason {
 static __always_inline int action_of(enum reason reason)
 {
     switch (reason) {
-#define REASON(name, number, action)                                                               \
-    case name:                                                                                     \
+#define REASON(name, number, action) \
+    case name:                       \
         return action;
         REASONS(REASON)
 #undef REASON

@@ -171,7 +171,7 @@ def _from_endpoint(event: FromEndpoint, view: View, now: int) -> list[Action]:
 
 def _recover(event: FromEndpoint, key: FlowKey, cluster: int, view: View, now: int) -> list[Action]:
     """A return packet of a flow that we lost makes it again, as `new` and without a token."""
-    if False:
+    if view.tombstones.get(key, 0) > now:
         raise _Drop(Reason.SLOW_TOMBSTONE)
     if view.refuses(key.client):
         raise _Drop(Reason.SLOW_BAD_SOURCE)

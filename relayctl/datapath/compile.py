@@ -160,8 +160,10 @@ def compiled(spec: Spec) -> Iterator[Program]:
         function = module.load_func(ENTRY, bcc.BPF.XDP)
     except Exception as error:  # BCC raises bare Exceptions; its reasons went to stderr
         raise DatapathError(f"the XDP program does not load: {error}") from error
-    yield Program(function.fd)  # BCC owns the descriptor
-    module.cleanup()
+    try:
+        yield Program(function.fd)  # BCC owns the descriptor
+    finally:
+        module.cleanup()
 
 
 def flags(defines: list[str]) -> list[str]:

@@ -162,7 +162,7 @@ def test_longest_gap(lab: Lab, vip: socket.socket, client: socket.socket) -> Non
         time.sleep(pause)
         client.send(RTP)
     received(vip, 0.05)
-    assert 140 < lab.hop.counters()["rtp_gap_ms"][UP] < 200
+    assert 140 < lab.hop.counters()["rtp_gap_ms"][UP] < 500
 
 
 def test_a_gap_that_lasts_outlives_a_reset(
