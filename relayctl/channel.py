@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from relayctl.messages import Message, decode, encode
 
-MAX_MESSAGE = 48 * 1024  # bytes
+MAX_MESSAGE = 128 * 1024  # bytes: a part of a table whose every entry is unusually long
 BUFFER = 1 << 20  # bytes asked for each way
 
 

@@ -33,18 +33,20 @@ class KernelSide:
         """Compile the program, make or adopt its maps. Attaches nothing. `send` reaches the packet
         process. Raises `DatapathError`."""
         kernel = Kernel()
-        own = await kernel.addresses()
-        spec = spec_of(config, own)
-        await asyncio.to_thread(xdp.load, spec)
-        datapath = XdpDatapath.open(spec.pins)
+        try:
+            spec = spec_of(config, await kernel.addresses())
+            await asyncio.to_thread(xdp.load, spec)
+            datapath = XdpDatapath.open(spec.pins)
+        except BaseException:
+            kernel.close()
+            raise
         events = Events()
-        publisher = RoutePublisher(send)
         nexthops = Nexthops(
             datapath,
             {interface.ifindex: interface.port for interface in spec.interfaces},
             events,
             kernel,
-            publisher.publish,
+            RoutePublisher(send).publish,
             lambda index: send(RetireNexthop(index)),
         )
         return cls(datapath, nexthops, spec.interfaces, Mode(config.xdp_mode), events, kernel)

@@ -227,14 +227,14 @@ class Assembly(Generic[T]):
     def __init__(self) -> None:
         self._generation = -1
         self._items: list[T] = []
-        self._next = 0
+        self._parts = 0
 
     def add(self, generation: int, part: int, count: int, items: Iterable[T]) -> list[T] | None:
         """The whole list, once its last part is there."""
         if part == 0:
-            self._generation, self._items, self._next = generation, [], 0
-        if generation != self._generation or part != self._next:
+            self._generation, self._items, self._parts = generation, [], 0
+        if generation != self._generation:
             return None
         self._items.extend(items)
-        self._next += 1
-        return self._items if self._next == count else None
+        self._parts += 1
+        return self._items if self._parts == count else None

@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 def load(spec: Spec, python: str = sys.executable) -> Loaded:
     """Compile the program and pin it with its maps; attach nothing. Blocks for about a second.
 
-    Raises `DatapathError` with what the child said.
+    Raises `DatapathError` with the last line that the child said; the others are logged.
     """
     command = [python, "-m", "relayctl.datapath.compile"]
     try:
@@ -52,9 +52,13 @@ def load(spec: Spec, python: str = sys.executable) -> Loaded:
         raise DatapathError(f"cannot start {python} to compile the XDP program: {error}") from error
     except subprocess.TimeoutExpired as error:
         raise DatapathError(f"compiling the XDP program took over {_COMPILE_S:.0f} s") from error
+    said = child.stderr.splitlines()
     if child.returncode:
-        raise DatapathError(child.stderr.strip() or f"the compiler died ({child.returncode})")
-    for line in child.stderr.splitlines():
+        last = said.pop() if said else f"the compiler died ({child.returncode})"
+        for line in said:  # complaints of the compiler, or the verifier's whole walk
+            _log.error("%s", line)
+        raise DatapathError(last)
+    for line in said:
         _log.info("%s", line)
     return Loaded(**json.loads(child.stdout.splitlines()[-1]))
 

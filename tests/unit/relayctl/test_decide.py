@@ -1,4 +1,3 @@
-import ipaddress
 import itertools
 from collections.abc import Iterator
 
@@ -13,24 +12,21 @@ from relayctl.actions import (
     FromClient,
     FromEndpoint,
     Install,
-    Pending,
     SendInner,
     SendOuter,
 )
-from relayctl.address_policy import AddressPolicy
 from relayctl.decide import STALE_NS, decide
 from relayctl.flow import Flow, FlowKey, State, units
-from relayctl.hints import PER_SECOND, Hints
+from relayctl.hints import PER_SECOND
 from relayctl.reason import Reason
 from relayctl.wire import spp
 from relayctl.wire.address import Address
-from relayctl.wire.cluster import Cluster, Clusters
 from relayctl.wire.route_token import Key
+from tests.unit.relayctl.fake_view import FakeView
 from tests.unit.relayctl.packets import (
     CLIENT,
     DTLS,
     ENDPOINT,
-    KEY,
     OTHER_ENDPOINT,
     VIP,
     binding_request,
@@ -42,42 +38,6 @@ from tests.unit.relayctl.packets import (
 NOW = 5_000_000_000_000
 OUR_KEY = FlowKey(CLIENT, 1)
 SPORT = spp.inner_port(CLIENT)
-CLUSTER = Cluster(7, (ipaddress.ip_network("10.2.0.0/24"),))
-
-
-class FakeView:
-    """A view whose nexthops are 1 towards endpoints and 2 towards everybody else."""
-
-    def __init__(self) -> None:
-        self.keys: dict[int, Key] = {1: KEY}
-        self.clusters = Clusters([CLUSTER])
-        self.hints = Hints()
-        self.tombstones: dict[FlowKey, int] = {}
-        self.pending: dict[FlowKey, Pending] = {}
-        self.flows: dict[FlowKey, Flow] = {}
-        self.unreachable: set[str] = set()
-        self.nexthops = {"inner": 1, "outer": 2}
-        self._policy = AddressPolicy([CLUSTER], [VIP, ("10.2.0.1", 5100)])
-
-    def flow(self, key: FlowKey) -> Flow | None:
-        return self.flows.get(key)
-
-    def vip(self, public: Address) -> int | None:
-        return 1 if public == VIP else None
-
-    def inner_port(self, client: Address) -> int:
-        return spp.inner_port(client)
-
-    def nexthop(self, host: str) -> int | None:
-        if host in self.unreachable:
-            return None
-        return self.nexthops["inner" if host.startswith("10.2.") else "outer"]
-
-    def refuses(self, client: Address) -> bool:
-        return self._policy.refuses(client)
-
-    def owner(self, endpoint: Address) -> int | None:
-        return self._policy.owner(endpoint)
 
 
 @pytest.fixture
@@ -231,6 +191,13 @@ def test_hints_have_a_budget(view: FakeView) -> None:
 def test_hint_of_a_flow_that_ended_leads_nowhere(view: FakeView) -> None:
     view.hints.update({9: OUR_KEY})
     event = from_client(rtp(9), ("198.51.100.7", 41000))
+    assert reason_of(event, view) is Reason.SLOW_ORPHAN
+
+
+def test_hint_of_a_flow_with_another_ssrc_leads_nowhere(view: FakeView) -> None:
+    install_live_flow(view)
+    view.hints.update({10: OUR_KEY})
+    event = from_client(rtp(10), ("198.51.100.7", 41000))
     assert reason_of(event, view) is Reason.SLOW_ORPHAN
 
 
