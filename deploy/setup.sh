@@ -38,11 +38,11 @@ if [ ! -x .venv/bin/python ]; then
     /usr/bin/python3 -m venv --system-site-packages .venv
 fi
 say "installing Python packages from requirements.lock"
-.venv/bin/python -m pip install -q --disable-pip-version-check -r requirements.lock
-.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+.venv/bin/python -m pip install -qq --disable-pip-version-check -r requirements.lock
+.venv/bin/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 if [ "$profile" = dev ]; then
     say "installing the browser driver"
-    PATH="$PWD/.venv/bin:$PATH" .venv/bin/npm ci --prefix tests/browser --no-audit --no-fund --silent
+    .venv/bin/python -m tests.browser.install
 fi
 echo "$want" >.venv/.setup
 say "done"
