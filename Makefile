@@ -51,7 +51,7 @@ test-lab: ## end to end in network namespaces, both datapaths (root)
 	$(PYTEST) -q tests/lab
 
 test-browser: ## Chromium and Firefox end to end (root)
-	$(PYTEST) -q tests/browser
+	$(PYTEST) -q -m "not slow" tests/browser
 
 lock: ## write the versions in .venv to requirements.lock
 	@{ echo '# Exact versions of everything in .venv; made by `make lock`.'; \

@@ -5,6 +5,7 @@ which networks and ports are allowed at all.
 """
 
 import enum
+import functools
 import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -41,8 +42,13 @@ class Cluster:
 
     def allows(self, endpoint: Address) -> bool:
         host, port = endpoint
-        ip = ipaddress.ip_address(host)
-        return self.ports[0] <= port <= self.ports[1] and any(ip in net for net in self.allow)
+        return self.ports[0] <= port <= self.ports[1] and _is_inside(host, self.allow)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_inside(host: str, networks: tuple[Network, ...]) -> bool:
+    ip = ipaddress.ip_address(host)
+    return any(ip in network for network in networks)
 
 
 class Clusters:
