@@ -75,9 +75,11 @@ def table(title: str, results: Iterable[Result]) -> Table:
     """For people: one row each."""
     rows = Table("figure", "value", "target", "", title=title, title_justify="left")
     for result in results:
-        value = "not measured" if result.value is None else _text(result.value)
+        value = "not measured"
+        if result.value is not None:
+            value = f"{_text(result.value)} {result.unit}".strip()
         verdict = "[green]ok[/]" if result.ok else "[bold red]FAILED[/]"
-        rows.add_row(result.name, f"{value} {result.unit}".strip(), result.target, verdict)
+        rows.add_row(result.name, value, result.target, verdict)
     return rows
 
 

@@ -125,7 +125,7 @@ export async function run(scenario) {
   try {
     result = await Promise.race([work(), stopped]);
   } catch (error) {
-    result = { error: String(error.message ?? error) };
+    result = { error: String(error.message ?? error).split('\n')[0] }; // without the page's stack
   }
   await close();
   process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit(result.error ? 1 : 0));

@@ -28,6 +28,7 @@ export function summary() {
       ice: pc.iceConnectionState,
       dtls: transport.dtlsState ?? null, // absent from Firefox
       sctp: pc.sctp?.state ?? null,
+      channel: one(report, (s) => s.type === 'data-channel').state ?? null,
       srtp_cipher: transport.srtpCipher ?? null,
       selected: { remote: candidate(far), local: candidate(near), rtt_s: pair.currentRoundTripTime },
       pair_changes: transport.selectedCandidatePairChanges ?? null,

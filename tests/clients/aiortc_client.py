@@ -3,8 +3,8 @@
     python -m tests.clients.aiortc_client --url http://…/v1/realtime/calls --seconds 10
 
 Without `--seconds` it prints a line once it talks, and goes on until its stdin is closed. What a
-person would hear is kept with `--record`. aiortc never offers 127.0.0.1 as a candidate; `--loopback`
-gives it that address, and changes nothing else.
+person would hear is kept with `--record`. aiortc never offers 127.0.0.1 as a candidate;
+`--loopback` gives it that address, and changes nothing else.
 """
 
 import argparse

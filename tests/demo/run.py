@@ -36,6 +36,7 @@ OUTPUT = REPOSITORY / "build" / "demo"
 PREFIX = "demo-"  # of the namespaces
 PORTS = 25478  # without root
 SHORTEST_S, LONGEST_S = 5, 600
+PIPE_WIDTH = 100  # columns, where there is no terminal
 CLIENTS: dict[str, Callable[[Services, float, Path], Talk]] = {
     "aiortc": clients.aiortc,
     "chromium": clients.chromium,
@@ -43,8 +44,8 @@ CLIENTS: dict[str, Callable[[Services, float, Path], Talk]] = {
 FAILURES = (ClientError, ScenarioError, WatchError, ProgramError)
 
 
-class DemoError(Exception):
-    """The demo cannot begin; the message says what to do."""
+class UsageError(Exception):
+    """The demo was asked for something it cannot do; the message says what to do."""
 
 
 class Demo:
@@ -70,7 +71,7 @@ class Demo:
                 talk = CLIENTS[client](self._services, self._seconds, OUTPUT)
             counted = watch.count(talk.far["client"])
         except FAILURES as error:
-            self._say.print(f"{client}: failed: {error}", style="red", markup=False)
+            self._say.print(f"{client}: failed: {error}", style="red", markup=False, soft_wrap=True)
             self.calls.append({"client": client, "error": str(error)})
             return
         done = account.account(talk, counted, xdp=xdp, seconds=self._seconds)
@@ -79,16 +80,18 @@ class Demo:
 
 
 def main() -> int:
-    say = Console(highlight=False)
+    say = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
     try:
-        seconds = _seconds(os.environ.get("DEMO_SECONDS", "20"))
-        return _run(seconds, say)
+        return _run(_seconds(os.environ.get("DEMO_SECONDS", "20")), say)
+    except UsageError as error:
+        message, status = str(error), 2
     except PermissionError as error:
         message = f"{error.filename}: belongs to another user; mend: remove it as its owner"
-    except (DemoError, ProgramError, OSError) as error:
-        message = str(error)
-    say.print(f"demo: {message}", style="red", markup=False)
-    return 1
+        status = 1
+    except (ProgramError, OSError) as error:
+        message, status = str(error), 1
+    say.print(f"demo: {message}", style="red", markup=False, soft_wrap=True)
+    return status
 
 
 def _run(seconds: float, say: Console) -> int:
@@ -105,16 +108,20 @@ def _run(seconds: float, say: Console) -> int:
             demo.call("chromium")
         else:
             say.print(f"chromium: left out: {missing}", markup=False)
+        return 0 if _conclude(demo, seconds, say) else 1
+
+
+def _conclude(demo: Demo, seconds: float, say: Console) -> bool:
+    """Show and write the report; whether every target was met."""
     results = report.judge(demo.targets, demo.values)
-    say.print(_calls(demo.calls), report.table("Against the targets", results))
-    command = f"make demo DEMO_SECONDS={seconds:g}"
-    path = OUTPUT / "report.json"
-    report.write(path, command, results, datapath=datapath, seconds=seconds, calls=demo.calls)
     ok = all(result.ok for result in results)
-    kept = ", ".join(sorted(file.name for file in OUTPUT.iterdir()))
-    where = OUTPUT.relative_to(REPOSITORY)
-    say.print(f"{'all good' if ok else 'FAILED'}; in {where}: {kept}", soft_wrap=True)
-    return 0 if ok else 1
+    say.print(_calls(demo.calls), report.table("Against the targets", results))
+    more = {"datapath": demo.datapath, "seconds": seconds, "calls": demo.calls}
+    path = OUTPUT / "report.json"
+    report.write(path, f"make demo DEMO_SECONDS={seconds:g}", results, **more)
+    where, kept = OUTPUT.relative_to(REPOSITORY), sorted(file.name for file in OUTPUT.iterdir())
+    say.print(f"{'all good' if ok else 'FAILED'}; in {where}: {', '.join(kept)}", soft_wrap=True)
+    return ok
 
 
 @contextlib.contextmanager
@@ -154,7 +161,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0
     if not SHORTEST_S <= seconds <= LONGEST_S:
-        raise DemoError(f"DEMO_SECONDS = {text!r}: want a number from {SHORTEST_S} to {LONGEST_S}")
+        raise UsageError(f"DEMO_SECONDS = {text!r}: want a number from {SHORTEST_S} to {LONGEST_S}")
     return seconds
 
 

@@ -37,6 +37,7 @@ class Services:
         capacity: int = 40,
         more_vips: tuple[Vip, ...] = (),
         listener: socket.socket | None = None,
+        transceiver_module: str = "transceiver",
     ) -> None:
         """`echo`: "opus" sends payloads back as they are, for a fraction of the work. `listener`:
         a socket of the host for signaling, instead of the site's own address."""
@@ -50,6 +51,7 @@ class Services:
             capacity=capacity,
         )
         self.listener = listener
+        self.transceiver_module = transceiver_module
         self.programs: dict[str, Program] = {}
 
     def __enter__(self) -> "Services":
@@ -90,7 +92,7 @@ class Services:
     def start_transceiver(self) -> None:
         text = service_config.transceiver(self.site, self.setup, self._keys)
         config = self.write("transceiver.toml", text)
-        self._start("transceiver", self.site.transceiver, "transceiver", config)
+        self._start("transceiver", self.site.transceiver, self.transceiver_module, config)
         self._wait("transceiver", self.site.transceiver, f"{self.site.transceiver_url}/readyz")
 
     def start_signaling(self) -> None:
