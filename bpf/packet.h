@@ -60,7 +60,7 @@ static __always_inline bool is_whole(struct packet *packet)
         return false;
     if (is_fragment(packet))
         return packet->ip_length > header_length;
-    if (!packet->udp || packet->ip_length < header_length + sizeof(struct udphdr))
+    if (!packet->udp)
         return false;
     u16 udp_length = bpf_ntohs(packet->udp->len);
     if (udp_length < sizeof(struct udphdr) || udp_length > packet->ip_length - header_length)
@@ -73,8 +73,9 @@ static __always_inline bool is_whole(struct packet *packet)
 static __always_inline bool is_odd(const struct packet *packet)
 {
     struct iphdr *ip = packet->ip;
-    return is_fragment(packet) || ip->ihl != 5 || ip->ttl <= 1 ||
-           packet->payload_length + sizeof(struct udphdr) + sizeof(*ip) != packet->ip_length;
+    u32 plain_length = sizeof(*ip) + sizeof(struct udphdr) + packet->payload_length;
+    /* A longer one has IP options, or bytes behind the datagram. */
+    return is_fragment(packet) || ip->ttl <= 1 || packet->ip_length != plain_length;
 }
 
 /* The first `length` bytes of the payload of a packet that is whole and not odd, or NULL. */

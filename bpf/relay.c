@@ -170,6 +170,8 @@ static __always_inline enum reason judge(struct xdp_md *ctx)
     u32 now = bpf_ktime_get_coarse_ns() >> 30;
     if (is_odd(&packet))
         return punt(PUNT_ODD, DROP_ODD_BUDGET, ODD_BUDGET, now);
+    if (!packet.udp)
+        return DROP_BAD_LENGTH; /* never: is_whole() saw it, but the verifier does not know */
     return legs == OUTER_LEG ? outer_leg(ctx, &packet, &vip, now) : inner_leg(ctx, &packet, now);
 }
 

@@ -126,11 +126,14 @@ class _Daemon:
         """The servers' coroutines, to be run; their sockets are open already."""
         sockets = [listen_tcp(self._config.admin), listen_unix(self._config.socket_path)]
         servers = [HttpServer(create_app(relay, writable=writable)) for writable in (False, True)]
+        serving = [
+            server.serve(sockets=[sock]) for server, sock in zip(servers, sockets, strict=True)
+        ]
         try:
-            yield [
-                server.serve(sockets=[sock]) for server, sock in zip(servers, sockets, strict=True)
-            ]
+            yield serving
         finally:
+            for coroutine in serving:
+                coroutine.close()  # of a start that failed, they never ran
             for sock in sockets:
                 sock.close()
             self._config.socket_path.unlink(missing_ok=True)

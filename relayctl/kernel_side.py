@@ -5,10 +5,12 @@ import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Network
+from pathlib import Path
 
 from relayctl.config import RelayConfig
 from relayctl.datapath import xdp
 from relayctl.datapath.base import DatapathError
+from relayctl.datapath.compile import discard
 from relayctl.datapath.spec import Interface, Mode, Role, Spec, Vip
 from relayctl.datapath.xdp import XdpDatapath
 from relayctl.messages import Message, RetireNexthop, RouteEntry, RoutesPart, parts
@@ -17,16 +19,18 @@ from relayctl.nexthops import Nexthops
 from relayctl.routes import Route
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class KernelSide:
     """Everything that only the XDP datapath has."""
 
+    pins: Path
     datapath: XdpDatapath
     nexthops: Nexthops
     interfaces: tuple[Interface, ...]
     mode: Mode
     events: Events
     kernel: Kernel
+    on_trial: bool  # the pins are new, and nothing was ever attached
 
     @classmethod
     async def load(cls, config: RelayConfig, send: Callable[[Message], bool]) -> "KernelSide":
@@ -35,7 +39,7 @@ class KernelSide:
         kernel = Kernel()
         try:
             spec = spec_of(config, await kernel.addresses())
-            await asyncio.to_thread(xdp.load, spec)
+            loaded = await asyncio.to_thread(xdp.load, spec)
             datapath = XdpDatapath.open(spec.pins)
         except BaseException:
             kernel.close()
@@ -49,21 +53,34 @@ class KernelSide:
             RoutePublisher(send).publish,
             lambda index: send(RetireNexthop(index)),
         )
-        return cls(datapath, nexthops, spec.interfaces, Mode(config.xdp_mode), events, kernel)
+        return cls(
+            spec.pins,
+            datapath,
+            nexthops,
+            spec.interfaces,
+            Mode(config.xdp_mode),
+            events,
+            kernel,
+            on_trial=not loaded.adopted,
+        )
 
     def attach(self) -> None:
         """From here on packets meet the program. Raises `DatapathError`."""
         self.datapath.attach(self.interfaces, self.mode)
+        self.on_trial = False
 
     @property
     def ports(self) -> dict[int, int]:
         return {interface.ifindex: interface.port for interface in self.interfaces}
 
     def close(self) -> None:
-        """What is attached stays attached."""
+        """What is attached stays attached. A start that did not get so far leaves no pins, which
+        the next one, with the mended configuration, might not be able to adopt."""
         self.events.close()
         self.kernel.close()
         self.datapath.close()
+        if self.on_trial:
+            discard(self.pins)
 
 
 class RoutePublisher:

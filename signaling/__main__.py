@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -11,12 +12,17 @@ from relayctl.wire.settings import SettingsError, load
 from signaling import server
 from signaling.config import ENVIRONMENT, SignalingConfig
 
+FAILED = 1
+USAGE = 2  # wrong command line or configuration
 LEVELS = {name.lower(): getattr(logging, name) for name in ("DEBUG", "INFO", "WARNING", "ERROR")}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
-    """HTTP in front of the transceivers: a client's offer in, the answer of a call out."""
+    """HTTP in front of the transceivers: a client's offer in, the answer of a call out.
+
+    Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+    """
 
 
 @main.command()
@@ -48,23 +54,25 @@ def serve(
             click.echo("configuration is good")
             return
         server.serve(config, LEVELS[log_level])
-    except (SettingsError, server.StartError) as error:
-        _fail(str(error))
+    except SettingsError as error:
+        _fail(str(error), USAGE)
+    except server.StartError as error:
+        _fail(str(error), USAGE if check else FAILED)
 
 
 def _read(file: Path) -> str:
     try:
         return file.read_text()
     except OSError as error:
-        raise server.StartError(f"--config '{file}': {error.strerror}") from None
+        raise SettingsError([f"--config '{file}': {error.strerror}"]) from None
     except UnicodeDecodeError:
-        raise server.StartError(f"--config '{file}': is not UTF-8 text") from None
+        raise SettingsError([f"--config '{file}': is not UTF-8 text"]) from None
 
 
-def _fail(message: str) -> None:
+def _fail(message: str, code: int) -> NoReturn:
     for line in message.splitlines():
         click.echo(f"signaling: {line}", err=True)
-    sys.exit(1)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

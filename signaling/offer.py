@@ -9,6 +9,7 @@ import re
 from signaling.refusal import Code, Refused
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # JSON can spell one; it is no character
 
 
 def read_offer(body: bytes) -> str:
@@ -31,6 +32,8 @@ def check_offer(text: str) -> str:
     for number, line in enumerate(lines, 1):
         if _CONTROL.search(line):
             raise _bad(f"line {number} has a control character")
+        if _SURROGATE.search(line):
+            raise _bad(f"line {number} has half of a surrogate pair")
     return text
 
 

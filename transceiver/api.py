@@ -6,6 +6,7 @@ Errors are `{"error": {"type", "code", "message", "param"}}`.
 
 import hmac
 import json
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -26,6 +27,8 @@ MAX_VIPS = 4
 RETRY_AFTER_S = 1
 
 _STATUS = {Reason.UNKNOWN: 404, Reason.ENDED: 410, Reason.FULL: 503}
+
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # JSON can spell one; no answer of ours could quote it
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -134,7 +137,7 @@ async def _body(request: Request) -> dict[str, Any]:
 
 def _text(body: dict[str, Any], param: str) -> str:
     value = body.get(param)
-    if not isinstance(value, str):
+    if not isinstance(value, str) or _SURROGATE.search(value):
         raise ApiError(400, "invalid_parameter", f"{param}: want text", param)
     return value
 

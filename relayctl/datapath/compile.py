@@ -52,22 +52,38 @@ def main() -> int:
 
 
 def build(spec: Spec) -> Loaded:
-    """Pin maps and program of `spec`. Raises `DatapathError` and then has changed no pin in use."""
+    """Pin maps and program of `spec`. Raises `DatapathError` and then has changed no pin in use,
+    and left no new one."""
     began = time.monotonic()
     _require_bpffs(spec)
     adopted = prepare_maps(spec)
-    with compiled(spec) as program:
-        fresh = spec.pins / "program_next"
-        fresh.unlink(missing_ok=True)
-        program.pin(fresh)
-        fresh.rename(spec.pins / "program")
-        return Loaded(
-            adopted=adopted,
-            map_bytes=_memory(spec),
-            program_id=program.id,
-            instructions=program.verified_instructions,
-            seconds=round(time.monotonic() - began, 3),
-        )
+    try:
+        with compiled(spec) as program:
+            fresh = spec.pins / "program_next"
+            fresh.unlink(missing_ok=True)
+            program.pin(fresh)
+            fresh.rename(spec.pins / "program")
+            return Loaded(
+                adopted=adopted,
+                map_bytes=_memory(spec),
+                program_id=program.id,
+                instructions=program.verified_instructions,
+                seconds=round(time.monotonic() - began, 3),
+            )
+    except DatapathError:
+        if not adopted:
+            discard(spec.pins)
+        raise
+
+
+def discard(pins: Path) -> None:
+    """Remove the pinned maps and program of one version, and the instance's directory with the
+    last of them. What is attached stays attached."""
+    for path in pins.glob("*"):
+        path.unlink()
+    for directory in (pins, pins.parent):
+        with contextlib.suppress(OSError):  # gone, or links or another version are in it
+            directory.rmdir()
 
 
 def prepare_maps(spec: Spec) -> bool:
@@ -81,7 +97,7 @@ def prepare_maps(spec: Spec) -> bool:
         _require_memory(spec)
         for leftover in spec.pins.glob("*"):  # of a run that ended before it wrote `meta`
             leftover.unlink()
-    spec.pins.mkdir(parents=True, exist_ok=True)
+    _make_directory(spec.pins)
     for shape in maps.shapes(spec.max_flows):
         if not (spec.pins / shape.name).exists():
             with Map.create(shape) as fresh:
@@ -91,6 +107,14 @@ def prepare_maps(spec: Spec) -> bool:
         if not adopted:
             meta.pin(meta_path)
     return adopted
+
+
+def _make_directory(pins: Path) -> None:
+    try:
+        pins.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        mend = "run as root, or let this user write to the BPF file system"
+        raise DatapathError(f"cannot make {pins}: {error.strerror}; {mend}") from error
 
 
 def _check_adoptable(spec: Spec, wanted: dict[str, object]) -> None:
@@ -104,14 +128,19 @@ def _check_adoptable(spec: Spec, wanted: dict[str, object]) -> None:
         if not path.exists():
             continue
         with Map.open(path) as pinned:
-            if not pinned.matches(shape):
-                found = (
-                    f"type {pinned.type} of {pinned.entries} entries, {pinned.key_size}-byte keys, "
-                    f"{pinned.value_size}-byte values"
-                )
+            if pinned.matches(shape):
+                continue
+            otherwise_equal = pinned.matches(dataclasses.replace(shape, entries=pinned.entries))
+            if shape.name == "flows_v4" and otherwise_equal:
                 raise DatapathError(
-                    f"{path} cannot be adopted: pinned {found}, wanted {shape}; {mend}"
+                    f"max_flows = {spec.max_flows}: {path} was made for {pinned.entries} and "
+                    f"cannot be adopted; {mend}"
                 )
+            found = (
+                f"type {pinned.type} of {pinned.entries} entries, {pinned.key_size}-byte keys, "
+                f"{pinned.value_size}-byte values"
+            )
+            raise DatapathError(f"{path} cannot be adopted: pinned {found}, wanted {shape}; {mend}")
 
 
 def _memory(spec: Spec) -> int:

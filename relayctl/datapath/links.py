@@ -14,6 +14,7 @@ from relayctl.datapath.base import DatapathError
 from relayctl.datapath.libbpf import (
     DRIVER_MODE,
     SKB_MODE,
+    Attached,
     BpfError,
     Link,
     Program,
@@ -40,7 +41,7 @@ def attach(directory: Path, interface: Interface, program: Program, mode: Mode) 
             return
     path.unlink(missing_ok=True)  # of an interface that is gone: its number was used again
     if foreign := on.native or on.generic or on.hardware:
-        raise DatapathError(_foreign(interface, foreign))
+        raise DatapathError(_foreign(interface, foreign, on))
     try:
         link = Link.attach_xdp(program, interface.ifindex, _FLAGS[mode])
     except BpfError as error:
@@ -103,14 +104,16 @@ def _pinned(path: Path) -> Iterator[Link | None]:
         yield link
 
 
-def _foreign(interface: Interface, program_id: int) -> str:
+def _foreign(interface: Interface, program_id: int, on: Attached) -> str:
     with Program.by_id(program_id) as program:
         name = program.name or "unnamed"
     what = f"{interface.name} carries another XDP program: id {program_id}, {name!r}"
-    for link in all_links():
-        if link.ifindex == interface.ifindex:
+    for link in all_links():  # of every network namespace: interface numbers repeat
+        if (link.ifindex, link.program_id) == (interface.ifindex, program_id):
             return f"{what}, held by BPF link {link.id}; stop the program that attached it"
-    return f"{what}; if nobody needs it: ip link set dev {interface.name} xdp off"
+    # plain `xdp off` does nothing to a generic program where the driver knows native ones
+    how = {on.generic: "xdpgeneric", on.hardware: "xdpoffload"}.get(program_id, "xdp")
+    return f"{what}; if nobody needs it: ip link set dev {interface.name} {how} off"
 
 
 def _refusal(interface: Interface, program: Program, mode: Mode, error: BpfError) -> str:
@@ -133,7 +136,6 @@ def _kernel_text(ifindex: int, program: Program, mode: Mode) -> str | None:
             netlink.link("set", index=ifindex, xdp=attributes)
         except NetlinkError as error:
             return str(error.args[1]) if len(error.args) > 1 and error.args[1] else None
-        netlink.link(
-            "set", index=ifindex, xdp={"attrs": [("IFLA_XDP_FD", -1)]}
-        )  # it went after all
+        off = {"attrs": [("IFLA_XDP_FD", -1), ("IFLA_XDP_FLAGS", _FLAGS[mode])]}
+        netlink.link("set", index=ifindex, xdp=off)  # it went after all
     return None

@@ -26,7 +26,7 @@ from relayctl.datapath.base import (
     unpack_nexthop,
 )
 from relayctl.datapath.bpf_map import Map
-from relayctl.datapath.compile import Loaded
+from relayctl.datapath.compile import Loaded, discard
 from relayctl.datapath.libbpf import BpfError, Program
 from relayctl.datapath.spec import Interface, Mode, Spec, pin_directory
 from relayctl.flow import Flow, FlowKey, pack_flow, pack_key, unpack_flow, unpack_key
@@ -68,9 +68,7 @@ def unload(instance: str, bpffs: str = "/sys/fs/bpf") -> None:
     directory = pin_directory(bpffs, instance).parent
     links.detach(directory)
     for version in directory.glob("v*"):
-        for path in version.iterdir():
-            path.unlink()
-        version.rmdir()
+        discard(version)
     if directory.is_dir():
         directory.rmdir()
 
@@ -154,13 +152,18 @@ class XdpDatapath:
     def attach(self, interfaces: Iterable[Interface], mode: Mode = Mode.NATIVE) -> None:
         """Attach the pinned program to exactly these interfaces, or swap it in without a gap.
 
-        Raises `DatapathError`; interfaces attached before the fault stay so.
+        Raises `DatapathError`, and then is on no interface that it was not on before.
         """
         interfaces = tuple(interfaces)
+        before = frozenset(self.attached())
         self._write_egress(interfaces)
         with Program.open(self._pins / "program") as program:
-            for interface in interfaces:
-                links.attach(self._pins.parent, interface, program, mode)
+            try:
+                for interface in interfaces:
+                    links.attach(self._pins.parent, interface, program, mode)
+            except DatapathError:
+                links.detach(self._pins.parent, keep=before)
+                raise
         links.detach(self._pins.parent, keep=frozenset(i.ifindex for i in interfaces))
 
     def _write_egress(self, interfaces: tuple[Interface, ...]) -> None:

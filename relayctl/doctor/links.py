@@ -127,8 +127,10 @@ def foreign_program(link: Link, own: Iterable[int], program: str) -> Result:
         return ok(name, "free")
     if link.program in own:
         return ok(name, f"ours, id {link.program}, {link.mode}")
+    # plain `xdp off` does nothing to a generic program where the driver knows native ones
+    how = {"generic": "xdpgeneric", "offloaded": "xdpoffload"}.get(link.mode or "", "xdp")
     return fail(
         name,
         f"program {link.program} ({program or 'name unknown'}) is attached and not ours",
-        f"find its owner, or ip link set dev {link.name} xdp off",
+        f"find its owner, or ip link set dev {link.name} {how} off",
     )

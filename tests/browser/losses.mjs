@@ -1,6 +1,7 @@
 // How long a call takes to connect when a datagram of its handshake is lost. Options: url,
 // browser, cases: [{name, command (argv that arms the loss; none = no loss)}], after (argv run when
-// the call is up; the JSON line it prints goes into the result). One page per case; its timeline tells the milliseconds from the click.
+// the call is up; the JSON line it prints goes into the result).
+// One page per case; its timeline tells the milliseconds from the click.
 
 import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -87,7 +87,7 @@ def test_changes_that_leave_flows_their_meaning_are_adopted(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        pytest.param({"max_flows": 2048}, "pinned type 1 of 1024 entries, .* 2048", id="size"),
+        pytest.param({"max_flows": 2048}, "max_flows = 2048: .* made for 1024 and", id="size"),
         pytest.param(
             {"vips": (Vip(1, ("203.0.113.11", 3478), rig.VIP),)},
             "VIP 1: pinned 203.0.113.10:3478 = 203.0.113.10:3478, wanted 203.0.113.11:3478",

@@ -149,6 +149,9 @@ def test_odd_packet_goes_to_the_kernel_unmodified(
             frame(CLIENT, VIP, DTLS)[:14] + b"\x44" + frame(CLIENT, VIP, DTLS)[15:], id="ihl_4"
         ),
         pytest.param(
+            frame(CLIENT, VIP, DTLS, fragment=5).replace(b"\x45", b"\x44", 1), id="fragment_ihl_4"
+        ),
+        pytest.param(
             frame(CLIENT, VIP, b"")[:14] + b"\x4f" + frame(CLIENT, VIP, b"")[15:],
             id="options_beyond_the_frame",
         ),
@@ -235,9 +238,11 @@ def test_door_closes_when_its_budget_is_spent(
 
 
 def test_one_spent_budget_leaves_the_other_doors_open(relay: Rig, one_cpu: None) -> None:
-    relay.repeat(frame(CLIENT, VIP, rtp(1)), 3_000)
-    assert relay.send(frame(CLIENT, VIP, rtp(1))).reason is Reason.DROP_ORPHAN_BUDGET
-    assert relay.send(frame(CLIENT, VIP, stun())).reason is Reason.PUNT_FIRST
+    relay.repeat(frame(CLIENT, VIP, stun()), 11_000)
+    assert relay.send(frame(CLIENT, VIP, stun())).reason is Reason.DROP_FIRST_BUDGET
+    assert relay.send(frame(CLIENT, VIP, rtp(1))).reason is Reason.PUNT_ORPHAN
+    assert relay.send(frame(CLIENT, VIP, rtp(1), ttl=1)).reason is Reason.PUNT_ODD
+    assert relay.send(frame(ENDPOINT, OURS, REPLY), INNER_SIDE).reason is Reason.PUNT_RETURN
 
 
 def test_known_flows_need_no_budget(relay: Rig, one_cpu: None) -> None:

@@ -97,6 +97,12 @@ def test_first_payload_but_stun_confirms_the_flow(relay: Rig, payload: bytes, fl
     assert relay.flow(key).flags == flags
 
 
+def test_confirmation_leaves_other_flags_alone(relay: Rig) -> None:
+    key = relay.install(flags=0x80)
+    relay.send(reply(), INNER_SIDE)
+    assert relay.flow(key).flags == CONFIRMED | 0x80
+
+
 def test_stun_does_not_take_the_confirmation_back(relay: Rig) -> None:
     key = relay.install(flags=CONFIRMED | 0x80)
     relay.send(reply(stun()), INNER_SIDE)

@@ -1,9 +1,11 @@
 """Client to relay: what becomes of a packet that comes to a VIP."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from relayctl.datapath import xdp
 from relayctl.datapath.libbpf import XDP_DROP, XDP_PASS, XDP_REDIRECT
 from relayctl.flow import CONFIRMED
 from relayctl.reason import Reason
@@ -23,6 +25,7 @@ from tests.kernel.rig import (
     VIP,
     Rig,
     now,
+    spec,
 )
 
 
@@ -260,6 +263,20 @@ def test_address_that_no_client_has_is_dropped(relay: Rig, host: str) -> None:
 
 def test_port_0_is_no_source(relay: Rig) -> None:
     assert relay.send(frame((CLIENT[0], 0), VIP, stun())).reason is Reason.DROP_BAD_SOURCE
+
+
+def test_labs_may_have_clients_among_the_transceivers(
+    relay: Rig, bpffs: Path, namespace: None
+) -> None:
+    lab = spec(bpffs, "lab", allow_inner_clients=True)
+    xdp.load(lab)
+    datapath = xdp.XdpDatapath.open(lab.pins)
+    datapath.beat(now())
+    other = Rig(datapath, lab.pins)
+    assert other.send(frame(("10.2.0.9", 40000), VIP, stun())).reason is Reason.PUNT_FIRST
+    assert other.send(frame((INNER, 40000), VIP, stun())).reason is Reason.DROP_BAD_SOURCE
+    datapath.close()
+    xdp.unload(lab.instance, lab.bpffs)
 
 
 @pytest.mark.parametrize(

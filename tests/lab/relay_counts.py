@@ -44,7 +44,9 @@ class RelayCounts:
         return sum(self.reasons[reason] for reason in chosen)
 
     def nonzero(self) -> dict[str, int]:
-        return {reason.label: count for reason, count in self.reasons.items() if count}
+        """What there is to see, but for packets that are no business of ours (ARP, TCP)."""
+        ours = (*PROGRAM, *SLOW)
+        return {reason.label: self.reasons[reason] for reason in ours if self.reasons[reason]}
 
 
 def settled(services: Services) -> RelayCounts:

@@ -37,6 +37,7 @@ def far(up: int, down: int, lost: int) -> dict[str, Any]:
         ({"received": 496, "lost": 4}, 0, 4),
         ({"received": 495, "lost": 0}, 0, 5),  # the last five
         ({"far": far(500, 500, lost=2)}, 2, 0),  # gaps that something else filled the count of
+        ({"lost": 2}, 0, 2),
     ],
 )
 def test_losses_each_way(changes: dict[str, Any], up: int, down: int) -> None:

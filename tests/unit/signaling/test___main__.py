@@ -35,14 +35,14 @@ def test_check_of_a_bad_one(
     tmp_path: Path, text: str, flags: tuple[str, ...], environ: dict[str, str], fault: str
 ) -> None:
     result = run(tmp_path, text, *flags, environ=environ)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert fault in result.output
     assert CONTROL_TOKEN not in result.output
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["serve", "--config", str(tmp_path / "none.toml")])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "none.toml': No such file" in result.output
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signaling.offer import read_offer
+from signaling.offer import check_offer, read_offer
 from signaling.refusal import Refused
 from tests.unit.signaling.fake_transceiver import OFFER
 
@@ -29,6 +29,11 @@ def test_refuses_with_a_reason(body: bytes, reason: str) -> None:
     with pytest.raises(Refused, match=reason) as caught:
         read_offer(body)
     assert (caught.value.code, caught.value.status) == ("bad_sdp", 400)
+
+
+def test_refuses_what_utf_8_cannot_carry() -> None:
+    with pytest.raises(Refused, match="line 7 has half of a surrogate pair"):
+        check_offer(f"{OFFER}a=x:\ud83d\r\n")
 
 
 @given(st.binary() | st.binary().map(lambda rest: b"v=0\n" + rest))

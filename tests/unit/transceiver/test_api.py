@@ -1,4 +1,5 @@
 import asyncio
+import json
 from typing import Any
 
 import httpx
@@ -109,6 +110,13 @@ def test_full(api: Api) -> None:
 @pytest.mark.parametrize("body", [b"{", b"[]", b"", b"\xff", b"[" * 100_000])
 def test_no_json(api: Api, body: bytes) -> None:
     assert code(api.request("POST", "/v1/calls", content=body)) == (400, "invalid_json")
+
+
+def test_text_that_utf_8_cannot_carry(api: Api) -> None:
+    offer = Client(("192.0.2.1", 9)).offer().replace("a=mid:0", "a=mid:\ud800")
+    body = json.dumps({"offer": offer, "vips": VIPS})
+    refused = api.request("POST", "/v1/calls", content=body.encode())
+    assert code(refused) == (400, "invalid_parameter")
 
 
 def test_a_body_has_its_limit(api: Api) -> None:

@@ -117,3 +117,9 @@ def test_foreign_program_is_named(name: str, shown: str) -> None:
     attached = dataclasses.replace(NIC, program=17, mode="native")
     found = links.foreign_program(attached, own=[16], program=name)
     judged(found, Status.FAIL, f"program 17 ({shown})", "ip link set dev eth0 xdp off")
+
+
+def test_foreign_generic_program_needs_another_word() -> None:
+    attached = dataclasses.replace(NIC, program=17, mode="generic")
+    found = links.foreign_program(attached, own=[], program="x")
+    judged(found, Status.FAIL, "program 17", "ip link set dev eth0 xdpgeneric off")

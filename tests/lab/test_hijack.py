@@ -1,0 +1,225 @@
+"""Somebody else wants the call: with its ufrag, its SSRC, its own packets again, or its address.
+
+Whoever reads the client's packets has all of these; none of them proves anything.
+"""
+
+import contextlib
+import random
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from relayctl.reason import Reason
+from relayctl.wire.address import Address, parse, render
+from relayctl.wire.route_token import Route, mint
+from tests.clients.lean_driver import LeanDriver
+from tests.kernel.packets import frame
+from tests.lab import frame as frames
+from tests.lab import http, relay_counts
+from tests.lab.attacker import Attacker
+from tests.lab.deployment import Deployment, Place, deploy
+from tests.lab.frame import Datagram, Kind
+from tests.lab.hostile import binding_request, datagrams
+from tests.lab.relay_counts import RelayCounts
+from tests.lab.service_config import CLUSTER
+from tests.lab.services import Services
+from tests.lab.test_hostile_input import target
+from tests.lab.topology import CLIENT_2
+
+REPEATS = 20
+SWEEP_S = 2.5  # until the relay knows whose an SSRC is
+
+
+@pytest.fixture(scope="module", params=["xdp", "socket"])
+def deployment(request: pytest.FixtureRequest, lab_prefix: str) -> Iterator[Deployment]:
+    place: Place = request.param
+    with deploy(place, "th-", echo="opus", second_client=True) as deployment:
+        yield deployment
+
+
+@dataclass
+class Victim:
+    """A call that goes on, and what could be read of it."""
+
+    services: Services
+    lean: LeanDriver
+    id: str
+    client: Address
+    token: bytes
+    check: bytes
+    rtp: list[bytes]
+    dtls: list[bytes]
+
+    @property
+    def username(self) -> bytes:
+        match = re.search(rb"[A-Za-z0-9+/]{24}:[A-Za-z0-9+/]+", self.check)
+        assert match
+        return match[0]
+
+    def seen(self) -> dict[str, Any]:
+        """As the transceiver sees it."""
+        found: dict[str, Any] = self.services.call(self.id).json()
+        return found
+
+    def expect_unharmed(self) -> None:
+        """Raises `AssertionError`; ends the call."""
+        seen = self.seen()
+        (flow,) = [flow for flow in self.services.flows() if flow["client"] == render(self.client)]
+        (call,) = self.lean.stop()["calls"]
+        assert (seen["state"], seen["client"], seen["moves"]) == (
+            "connected",
+            render(self.client),
+            0,
+        )
+        assert flow["endpoint"] == render(self.services.site.endpoint)
+        assert call["lost"] == {"up": 0, "down": 0, "up_reported": 0}
+        assert call["rejected"] == 0
+        assert call["gap_ms"] < 200
+
+
+@contextlib.contextmanager
+def spy_on(deployment: Deployment) -> Iterator[Victim]:
+    """Start a call and read what its client sends."""
+    services, site = deployment.services, deployment.site
+    with (
+        site.client.capture("eth0") as wire,
+        LeanDriver.start(site.client, site.calls_url, site.client_host) as lean,
+    ):
+        time.sleep(0.3)
+        wire.setblocking(False)
+        seen = list(_datagrams_to(site.vip, wire))
+        (call,) = lean.report()["calls"]
+        client = parse(services.call(call["id"]).json()["client"])
+        mine = [each for each in seen if each.source == client]
+        check = next(each.payload for each in mine if each.payload[:2] == b"\x00\x01")
+        token = re.search(rb"([A-Za-z0-9+/]{24}):", check)
+        assert token
+        yield Victim(
+            services=services,
+            lean=lean,
+            id=call["id"],
+            client=client,
+            token=token[1],
+            check=check,
+            rtp=[each.payload for each in mine if each.kind is Kind.RTP],
+            dtls=[each.payload for each in mine if each.kind is Kind.DTLS],
+        )
+
+
+@pytest.fixture
+def victim(deployment: Deployment) -> Iterator[Victim]:
+    with spy_on(deployment) as victim:
+        yield victim
+
+
+def _datagrams_to(vip: Address, wire: Any) -> Iterator[Datagram]:
+    while True:
+        try:
+            found = frames.parse(wire.recv(65536))
+        except BlockingIOError:
+            return
+        if found is not None and found.destination == vip:
+            yield found
+
+
+@pytest.fixture
+def attacker(deployment: Deployment) -> Iterator[Attacker]:
+    """On another address than the client."""
+    with Attacker(deployment.site.client, CLIENT_2) as attacker:
+        yield attacker
+
+
+def dropped(services: Services) -> dict[str, int]:
+    """Datagrams that the transceiver dropped, by reason."""
+    site = services.site
+    metrics = http.request(site.transceiver, f"{site.transceiver_url}/metrics").text
+    pattern = r'^ferryline_transceiver_datagrams_dropped_total\{reason="(\w+)"\} (\S+)$'
+    return {name: int(float(n)) for name, n in re.findall(pattern, metrics, re.MULTILINE)}
+
+
+def grown(services: Services, before: dict[str, int]) -> dict[str, int]:
+    time.sleep(0.2)
+    after = dropped(services)
+    return {name: n - before.get(name, 0) for name, n in after.items() if n != before.get(name, 0)}
+
+
+def test_a_check_without_the_password_is_not_answered(victim: Victim, attacker: Attacker) -> None:
+    site, source = victim.services.site, random.Random(1)
+    before = dropped(victim.services)
+    unsigned = victim.check[:20] + b"\x00\x06" + len(victim.username).to_bytes(2, "big")
+    unsigned += victim.username + bytes(-len(victim.username) % 4)
+    unsigned = unsigned[:2] + (len(unsigned) - 20).to_bytes(2, "big") + unsigned[4:]
+    for request in (
+        binding_request(source, victim.username),
+        binding_request(source, victim.token + b":nope"),
+        unsigned,
+    ):
+        attacker.send([request] * REPEATS, site.vip)
+    assert attacker.answers() == []
+    assert grown(victim.services, before) == {
+        "wrong_integrity": REPEATS,
+        "wrong_username": REPEATS,
+        "no_integrity": REPEATS,
+    }
+    victim.expect_unharmed()
+
+
+def test_a_check_sent_again_from_elsewhere_does_not_move_the_call(
+    victim: Victim, attacker: Attacker
+) -> None:
+    """It is authentic and so it is answered, but our own check is not."""
+    attacker.send([victim.check] * REPEATS, victim.services.site.vip, 50)
+    answers = attacker.answers(2.0)
+    assert len(answers) <= REPEATS + 3
+    victim.expect_unharmed()
+
+
+def test_media_sent_again_from_elsewhere_does_not_move_the_call(
+    victim: Victim, attacker: Attacker
+) -> None:
+    time.sleep(SWEEP_S)
+    before = RelayCounts.read(victim.services)
+    forged = [packet[:12] + bytes(len(packet) - 12) for packet in victim.rtp]
+    attacker.send([*victim.rtp[:8], *forged[:8]], victim.services.site.vip, 200)
+    assert attacker.answers() == []
+    counts = relay_counts.settled(victim.services).since(before)
+    assert counts.reasons[Reason.SLOW_HINT] == 16
+    victim.expect_unharmed()
+
+
+def test_noise_in_the_name_of_the_client_costs_it_nothing(
+    victim: Victim, attacker: Attacker
+) -> None:
+    """Its flow lets all of it pass to the transceiver."""
+    services = victim.services
+    noise = [each.payload for each in datagrams(3, 1500, target(services)) if each.payload]
+    alerts = [
+        b"\x15\xfe\xfd" + bytes(8) + b"\x00\x02" + kind for kind in (b"\x01\x00", b"\x02\x28")
+    ]
+    before = dropped(services)
+    packets = [
+        frame(victim.client, services.site.vip, payload)[14:]
+        for payload in [*noise, *alerts, *victim.dtls, *victim.rtp]
+    ]
+    attacker.send_raw(packets, services.site.vip[0], 500)
+    assert attacker.answers() == []
+    assert "internal_error" not in grown(services, before)
+    victim.expect_unharmed()
+
+
+def test_a_token_of_another_endpoint_does_not_take_the_flow(
+    victim: Victim, attacker: Attacker
+) -> None:
+    """An authentic one, in the name of the client: somebody with a call of his own has such."""
+    services = victim.services
+    route = Route(CLUSTER, int.from_bytes(bytes([10, 2, 0, 3]), "big"), 5000, b"abc")
+    other = mint(services.setup.key, route).encode()
+    request = binding_request(random.Random(1), other + b":abcd")
+    packet = frame(victim.client, services.site.vip, request)[14:]
+    attacker.send_raw([packet] * REPEATS, services.site.vip[0])
+    assert attacker.answers() == []
+    victim.expect_unharmed()

@@ -1,0 +1,86 @@
+"""Pure modules stay pure: bytes, values and `now` in, values out."""
+
+import ast
+import importlib.util
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+PACKAGES = ("relayctl", "transceiver", "signaling")
+PURE = (
+    "relayctl.wire.*",
+    "relayctl.address_policy",
+    "relayctl.datapath.base",
+    "relayctl.flow",
+    "relayctl.hints",
+    "relayctl.inspect.flow_changes",
+    "relayctl.inspect.records",
+    "relayctl.messages",
+    "relayctl.packet.decide",
+    "relayctl.reason",
+    "relayctl.routes",
+    "transceiver.demux",
+    "transceiver.dialects.*",
+    "transceiver.flight",
+    "transceiver.framing",
+    "transceiver.ice.*",
+    "transceiver.lifecycle",
+    "transceiver.masking",
+    "transceiver.rtcp",
+    "transceiver.rtp",
+    "transceiver.sdp.*",
+    "transceiver.sdp_answer",
+    "transceiver.stream",
+    "signaling.offer",
+    "signaling.refusal",
+)
+TOUCHES_THE_WORLD = frozenset(
+    "asyncio bcc ctypes fastapi fcntl httpx logging os pathlib pyroute2 random secrets select "
+    "signal socket starlette subprocess sys threading time uvicorn".split()
+)
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for package in PACKAGES:
+        for path in Path(package).rglob("*.py"):
+            parts = path.with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def is_pure(module: str) -> bool:
+    return any(fnmatchcase(module, pattern) or f"{module}.*" == pattern for pattern in PURE)
+
+
+def imports(path: Path) -> set[str]:
+    """Modules that `path` imports, first-party ones by their full name."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inside = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= (inside & MODULES.keys()) or {node.module}
+    return found
+
+
+@pytest.mark.parametrize("module", sorted(filter(is_pure, MODULES)))
+def test_imports_nothing_that_touches_the_world(module: str) -> None:
+    imported = imports(MODULES[module])
+    assert not {name.partition(".")[0] for name in imported} & TOUCHES_THE_WORLD
+    ours = {name for name in imported if name.partition(".")[0] in PACKAGES}
+    assert {name for name in ours if not is_pure(name) and name not in PACKAGES} == set()
+
+
+@pytest.mark.parametrize("pattern", PURE)
+def test_every_pattern_names_a_module(pattern: str) -> None:
+    assert any(fnmatchcase(module, pattern) for module in MODULES)
+
+
+def test_every_module_can_be_found() -> None:
+    assert all(importlib.util.find_spec(module) for module in MODULES)
