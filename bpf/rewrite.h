@@ -56,11 +56,12 @@ static __always_inline struct spp *spp_of(const struct packet *packet)
     return is_v4_mapped(&spp->client) && is_v4_mapped(&spp->proxy) ? spp : 0;
 }
 
-/* Ones' complement sum of 16-bit words (RFC 1071): fold until no carry is left. Of a 64-bit sum the
-   first step leaves at most 0x1fffffffe, the second 0x2fffd, the third 0xffff. */
+/* Ones' complement sum of 16-bit words (RFC 1071): fold until no carry is left. Any 64-bit sum
+   needs at most these four steps, which leave 0x1fffffffe, 0x2fffd, 0x10000 and 0xffff at most. */
 static __always_inline u16 fold(u64 sum)
 {
     sum = (sum & 0xffffffff) + (sum >> 32);
+    sum = (sum & 0xffff) + (sum >> 16);
     sum = (sum & 0xffff) + (sum >> 16);
     sum = (sum & 0xffff) + (sum >> 16);
     return sum;

@@ -20,7 +20,7 @@ class Reason(enum.IntEnum):
     PUNT_ORPHAN = 4  # DTLS or RTP without a flow
     PUNT_RETURN = 5  # inner-leg packet whose flow is unknown or belongs to another endpoint
     PUNT_ODD = 6  # fragment, IP options, TTL at its end: the kernel handles it
-    PUNT_NEXTHOP = 7  # known flow, but its nexthop is not resolved yet
+    PUNT_NEXTHOP = 7  # known flow, but its nexthop is not resolved, or its link too small
     # XDP program: should not happen often
     DROP_FIRST_BUDGET = 8  # Binding requests beyond the budget
     DROP_ORPHAN_BUDGET = 9

@@ -40,8 +40,12 @@ def check(config: SignalingConfig) -> dict[int, Key]:
         _load_chain(config.tls)
     try:
         return parse_keys(config.keys_file.read_text())
+    except PermissionError as error:
+        fault = f"{error.strerror}; let this user read it"
+        raise StartError(f"keys_file = '{config.keys_file}': {fault}") from None
     except OSError as error:
-        raise StartError(f"keys_file = '{config.keys_file}': {error.strerror}") from None
+        fault = f"{error.strerror}; give the one that relays and transceivers have"
+        raise StartError(f"keys_file = '{config.keys_file}': {fault}") from None
     except (KeyFileError, UnicodeDecodeError) as error:
         raise StartError(f"keys_file = '{config.keys_file}': {error}") from None
 

@@ -6,6 +6,7 @@ is a control address too.
 
 import asyncio
 import contextlib
+import errno
 import functools
 import logging
 import secrets
@@ -154,13 +155,16 @@ def _key(config: TransceiverConfig) -> Key:
     where = f"keys_file = '{config.keys_file}'"
     try:
         keys = parse_keys(config.keys_file.read_text())
+    except PermissionError as error:
+        raise StartError(f"{where}: {error.strerror}; let this user read it") from None
     except OSError as error:
-        raise StartError(f"{where}: {error.strerror}") from None
+        mend = "make one with `relayctl token keygen`"
+        raise StartError(f"{where}: {error.strerror}; {mend}") from None
     except (KeyFileError, UnicodeDecodeError) as error:
         raise StartError(f"{where}: {error}") from None
     if config.mint not in keys:
         have = ", ".join(map(str, sorted(keys)))
-        raise StartError(f"mint = {config.mint}: the key file has {have}")
+        raise StartError(f"mint = {config.mint}: the key file has {have}; choose one of these")
     return keys[config.mint]
 
 
@@ -175,9 +179,20 @@ def _sockets(listen: Address) -> tuple[socket.socket, socket.socket]:
         control.listen(BACKLOG)
     except OSError as error:
         control.close()
-        raise StartError(f"{shown}: TCP: {error.strerror}") from None
+        raise StartError(f"{shown}: TCP: {_mend(error, 'ss -ltnp', listen)}") from None
     try:
         return control, open_socket(listen)
     except OSError as error:
         control.close()
-        raise StartError(f"{shown}: UDP: {error.strerror}") from None
+        raise StartError(f"{shown}: UDP: {_mend(error, 'ss -lunp', listen)}") from None
+
+
+def _mend(error: OSError, command: str, listen: Address) -> str:
+    match error.errno:
+        case errno.EADDRINUSE:
+            return f"another process has it; `{command} sport = :{listen[1]}` names it"
+        case errno.EADDRNOTAVAIL:
+            return "this host has no such address; `ip address` lists those it has"
+        case errno.EACCES:
+            return "ports below 1024 need CAP_NET_BIND_SERVICE; choose a higher one"
+    return str(error.strerror)

@@ -6,8 +6,8 @@ import click
 
 from relayctl.cli import render
 from relayctl.cli.session import Failed, Session, shared_options, with_session
-from relayctl.flow_changes import changes
-from relayctl.records import Record
+from relayctl.inspect.flow_changes import changes
+from relayctl.inspect.records import Record
 from relayctl.wire import address
 from relayctl.wire.address import Address
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from relayctl.records import Record
+from relayctl.inspect.records import Record
 
 PIPE_WIDTH = 10_000  # columns: in a pipe nothing is folded or cut
 

@@ -50,7 +50,7 @@ def serve(session: Session, check: bool, **flags: Any) -> None:
     if check:
         _check(config)
         return
-    from relayctl.daemon import run
+    from relayctl.control.daemon import run
 
     raise SystemExit(run(config))
 

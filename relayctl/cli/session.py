@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 import click
 
-from relayctl import reader
 from relayctl.config import ENVIRONMENT, ClusterSection, RelayConfig
 from relayctl.datapath import xdp
-from relayctl.pinned import open_pinned
-from relayctl.reader import Place, Reader
-from relayctl.records import ReadError
+from relayctl.inspect import reader
+from relayctl.inspect.pinned import open_pinned
+from relayctl.inspect.reader import Place, Reader
+from relayctl.inspect.records import ReadError
 from relayctl.wire.settings import SettingsError, load
 
 DEFAULT_CONFIG = Path("/etc/ferryline/relay.toml")

@@ -4,7 +4,7 @@ import click
 
 from relayctl.cli import render
 from relayctl.cli.session import Session, shared_options, with_session
-from relayctl.records import Record
+from relayctl.inspect.records import Record
 
 REASONS = (
     render.Column("REASON", lambda record: record["reason"]),

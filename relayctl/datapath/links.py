@@ -8,6 +8,7 @@ import contextlib
 import errno
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from relayctl.datapath.base import DatapathError
@@ -117,7 +118,9 @@ def _foreign(interface: Interface, program_id: int, on: Attached) -> str:
 
 
 def _refusal(interface: Interface, program: Program, mode: Mode, error: BpfError) -> str:
-    said = _kernel_text(interface.ifindex, program, mode) or os.strerror(error.errno)
+    with ThreadPoolExecutor(1) as thread:  # pyroute2 refuses to run inside somebody's event loop
+        text = thread.submit(_kernel_text, interface.ifindex, program, mode).result()
+    said = text or os.strerror(error.errno)
     message = f"{interface.name}: the kernel refuses the program in {mode} mode: {said}"
     if mode is Mode.NATIVE:
         message += "; mend that, or set xdp_mode = 'generic' (several times slower)"
@@ -126,7 +129,7 @@ def _refusal(interface: Interface, program: Program, mode: Mode, error: BpfError
 
 def _kernel_text(ifindex: int, program: Program, mode: Mode) -> str | None:
     """The driver's own words: the link call has no room for them, netlink has."""
-    from pyroute2 import IPRoute
+    from pyroute2 import IPRoute  # takes half a second to load, and is needed only here
     from pyroute2.netlink.exceptions import NetlinkError
 
     flags = _FLAGS[mode] | 1  # XDP_FLAGS_UPDATE_IF_NOEXIST: never replace anything

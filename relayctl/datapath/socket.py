@@ -1,8 +1,8 @@
 """The socket datapath: plain memory, every packet forwarded by the packet process.
 
 It needs no privileges, and it is the oracle of the XDP program: same verdicts, same reasons, same
-stamps and counters in the flow. Not here: sockets (`slow_path`), and budgets, which protect Python
-from the kernel's speed and have nothing to protect here.
+stamps and counters in the flow. Not here: sockets (`relayctl.packet`), and budgets, which protect
+Python from the kernel's speed and have nothing to protect here.
 """
 
 import dataclasses
@@ -10,10 +10,10 @@ import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from relayctl.actions import Action, FromClient, FromEndpoint, SendInner, SendOuter
 from relayctl.address_policy import AddressPolicy
 from relayctl.datapath.base import Nexthop
 from relayctl.flow import CONFIRMED, Flow, FlowKey
+from relayctl.packet.actions import Action, FromClient, FromEndpoint, SendInner, SendOuter
 from relayctl.reason import Reason
 from relayctl.wire import spp
 from relayctl.wire.address import Address

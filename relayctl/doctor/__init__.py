@@ -12,7 +12,7 @@ from relayctl.config import Interface, RelayConfig
 from relayctl.doctor import kernel, links, network, program, service
 from relayctl.doctor.host import Host
 from relayctl.doctor.result import Result, Status, skip
-from relayctl.pinned import program_ids
+from relayctl.inspect.pinned import program_ids
 
 XDP_ONLY = "datapath = 'socket' needs none of it"
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from relayctl.inspect.records import FIRST_SLOW_REASON
 from relayctl.reason import PUNTS, Reason
-from relayctl.records import FIRST_SLOW_REASON
 from tests.clients.lean_driver import LeanDriver
 from tests.figures.measurement import PREFIX, Findings, Measurement, expect
 from tests.lab import hostile, http

@@ -112,7 +112,9 @@ def main(names: Sequence[str]) -> int:
 
 def _tell(say: Console, made: Outcome) -> None:
     if made.error:
-        say.print(f"failed after {made.seconds:.0f} s: {made.error}", style="red", markup=False)
+        first, *more = made.error.splitlines()
+        brief = " … ".join([first, *more[-1:]])  # as a rule the end of a log; the report has all
+        say.print(f"failed after {made.seconds:.0f} s: {brief}", style="red", markup=False)
         return
     values = ", ".join(f"{name} {_short(value)}" for name, value in made.values.items())
     say.print(f"{made.seconds:.0f} s: {values}", markup=False)

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from pyroute2 import netns
 
-from relayctl import pinned
 from relayctl.datapath import xdp
 from relayctl.datapath.base import DatapathError, Nexthop
 from relayctl.datapath.spec import Interface, Mode, Role, Spec
 from relayctl.doctor.program import name_of, trial_spec, try_compile
 from relayctl.flow import Flow, FlowKey
-from relayctl.pin_reader import PinReader
+from relayctl.inspect import pinned
+from relayctl.inspect.pin_reader import PinReader
 from tests.unit.relayctl.test_config import config
 
 NAMESPACE = f"cli-{os.getpid()}"

@@ -1,5 +1,6 @@
 """Attach, swap, refuse, look and take off: the XDP datapath as its users see it."""
 
+import asyncio
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -174,6 +175,18 @@ def test_refusal_carries_the_kernels_words(
     with pytest.raises(DatapathError, match=said):
         datapath.attach(spec.interfaces)
     assert xdp_on(interface.ifindex).native == 0
+
+
+def test_refusal_is_told_inside_an_event_loop_too(
+    datapath: xdp.XdpDatapath, spec: Spec, interface: Interface
+) -> None:
+    async def attach() -> None:
+        datapath.attach(spec.interfaces)
+
+    for end in ("fresh0", "fresh0-"):
+        subprocess.run(["ip", "link", "set", "dev", end, "mtu", "9000"], check=True)
+    with pytest.raises(DatapathError, match=r"MTU"):
+        asyncio.run(attach())
 
 
 def test_number_of_an_interface_that_is_gone_is_used_again(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from relayctl.datapath.libbpf import DRIVER_MODE, SKB_MODE, Link, Program, library
+from relayctl.datapath.libbpf import DRIVER_MODE, Link, Program, library
 from tests.lab import http, starting
 from tests.lab.program import Program as Running
 from tests.lab.site import in_lab

@@ -127,7 +127,7 @@ class Caller:
         def send() -> httpx.Response:
             with httpx.Client(trust_env=False) as client:
                 return client.request(
-                    method, url, content=body, headers={"Content-Type": kind.encode()}
+                    method, url, content=body, headers={b"Content-Type": kind.encode()}
                 )
 
         return self.deployment.site.client.call(send)

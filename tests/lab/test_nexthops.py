@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from relayctl.control.netlink import Events, Kernel
+from relayctl.control.nexthops import Nexthops
 from relayctl.datapath.base import Nexthop
-from relayctl.netlink import Events, Kernel
-from relayctl.nexthops import Nexthops
 from tests.lab import namespace
 from tests.unit.relayctl.memory_datapath import MemoryDatapath
 

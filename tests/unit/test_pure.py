@@ -17,6 +17,7 @@ PURE = (
     "relayctl.inspect.flow_changes",
     "relayctl.inspect.records",
     "relayctl.messages",
+    "relayctl.packet.actions",
     "relayctl.packet.decide",
     "relayctl.reason",
     "relayctl.routes",
@@ -31,14 +32,14 @@ PURE = (
     "transceiver.rtp",
     "transceiver.sdp.*",
     "transceiver.sdp_answer",
-    "transceiver.stream",
     "signaling.offer",
     "signaling.refusal",
 )
-TOUCHES_THE_WORLD = frozenset(
-    "asyncio bcc ctypes fastapi fcntl httpx logging os pathlib pyroute2 random secrets select "
-    "signal socket starlette subprocess sys threading time uvicorn".split()
-)
+TOUCHES_THE_WORLD = {
+    *("asyncio", "bcc", "ctypes", "fastapi", "fcntl", "httpx", "logging", "os", "pathlib"),
+    *("pyroute2", "random", "secrets", "select", "signal", "socket", "starlette", "subprocess"),
+    *("sys", "threading", "time", "uvicorn"),
+}
 
 
 def modules() -> dict[str, Path]:

@@ -8,8 +8,8 @@ import pytest
 
 from relayctl.cli.main import cli
 from relayctl.flow import Expiry
-from relayctl.flow_changes import Change
-from relayctl.records import UserPath
+from relayctl.inspect.flow_changes import Change
+from relayctl.inspect.records import UserPath
 
 DOCUMENT = (Path(__file__).parents[2] / "docs/relayctl.md").read_text()
 

@@ -2,10 +2,10 @@
 
 import ipaddress
 
-from relayctl.actions import Pending
 from relayctl.address_policy import AddressPolicy
 from relayctl.flow import Flow, FlowKey
 from relayctl.hints import Hints
+from relayctl.packet.actions import Pending
 from relayctl.wire import spp
 from relayctl.wire.address import Address
 from relayctl.wire.cluster import Cluster, Clusters

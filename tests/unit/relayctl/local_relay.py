@@ -14,10 +14,10 @@ import httpx
 
 from relayctl.wire.address import Address
 from relayctl.wire.route_token import Key, render_key
+from tests.unit.relayctl.packet.test_sockets import LOOPBACK, free_port
 from tests.unit.relayctl.packets import KEY
-from tests.unit.relayctl.test_packet_sockets import LOOPBACK, free_port
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 
 TOML = """
 instance = "local"

@@ -11,8 +11,8 @@ from relayctl.cli.main import cli
 from relayctl.cli.session import Session
 from relayctl.datapath.base import Nexthop
 from relayctl.flow import CONFIRMED, Flow, FlowKey
-from relayctl.pinned import Pinned
-from relayctl.reader import now
+from relayctl.inspect.pinned import Pinned
+from relayctl.inspect.reader import now
 from relayctl.reason import Reason
 from relayctl.wire.route_token import Key, render_key
 from tests.unit.relayctl.memory_datapath import MemoryDatapath

@@ -1,7 +1,7 @@
 import pytest
 
-from relayctl import daemon
 from relayctl.config import RelayConfig
+from relayctl.control import daemon
 from tests.unit.relayctl.cli.conftest import Relay
 
 

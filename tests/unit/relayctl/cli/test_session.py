@@ -4,8 +4,8 @@ from pathlib import Path
 import click
 import pytest
 
-from relayctl import reader
 from relayctl.cli.session import ConfigError, Session
+from relayctl.inspect import reader
 from tests.unit.relayctl.cli.conftest import Relay
 
 

@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relayctl.actions import FromClient, FromEndpoint, SendInner, SendOuter
 from relayctl.datapath.socket import MemoryFlows, SocketDatapath
 from relayctl.flow import Flow, FlowKey, State
-from relayctl.packet_view import address_policy
+from relayctl.packet.actions import FromClient, FromEndpoint, SendInner, SendOuter
+from relayctl.packet.view import address_policy
 from relayctl.reason import PUNTS, Reason
 from relayctl.wire.address import Address
 from tests.unit.relayctl.packets import (

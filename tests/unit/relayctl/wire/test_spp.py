@@ -66,6 +66,17 @@ def test_inner_port_vectors(vector: dict[str, Any]) -> None:
     assert inner_port(client, vector["base"], vector["count"]) == vector["port"]
 
 
+@pytest.mark.parametrize(
+    "vector",
+    json.loads(Path("tests/vectors/spp.json").read_text()),
+    ids=lambda v: v["name"],
+)
+def test_vectors_shared_with_the_program(vector: dict[str, Any]) -> None:
+    client, public = address.parse(vector["client"]), address.parse(vector["public"])
+    assert encode(Header(client, public)).hex() == vector["header"]
+    assert inner_port(client) == vector["inner_port"]
+
+
 @given(ADDRESSES, st.sampled_from([1, 2, 16, 64]))
 def test_inner_port_stays_in_its_range(client: address.Address, count: int) -> None:
     assert 5100 <= inner_port(client, 5100, count) < 5100 + count

@@ -1,0 +1,1 @@
+"""The control process: netlink, sweep, metrics, HTTP; starts and watches the packet process."""

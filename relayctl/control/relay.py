@@ -1,0 +1,244 @@
+"""What the control process knows of the relay: asked by the API and the metrics.
+
+It only reads, except for `delete`, which is a command to the packet process.
+"""
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Protocol
+
+from relayctl.config import RelayConfig
+from relayctl.control.metrics import Snapshot
+from relayctl.control.sweeper import Sweeper
+from relayctl.datapath.base import Datapath, Nexthop
+from relayctl.flow import Flow, FlowKey, units
+from relayctl.inspect import records
+from relayctl.inspect.records import Record
+from relayctl.messages import DeleteFlow, Heartbeat, Message
+from relayctl.reason import Reason
+from relayctl.routes import Routes
+from relayctl.wire.address import Address, render
+
+FRESH_S = 2.0  # age of the last heartbeat of a packet process that lives
+DELETE_S = 1.0  # patience until a delete shows
+DELETE_LOOKS = 100
+
+_MONOTONIC_COARSE = 6  # CLOCK_MONOTONIC_COARSE, clock_gettime(2); the time module lacks it
+
+
+def stamp() -> int:
+    """Now, in units."""
+    return units(time.clock_gettime_ns(_MONOTONIC_COARSE))
+
+
+class PacketSide(Protocol):
+    """The packet process, as far as one can see."""
+
+    heartbeat: Heartbeat | None
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def dropped(self) -> int: ...
+
+    def silent_s(self) -> float: ...
+
+    def send(self, message: Message) -> bool: ...
+
+
+class NexthopSide(Protocol):
+    """The nexthop table, as far as one can see."""
+
+    @property
+    def routes(self) -> Routes: ...
+
+    @property
+    def entries(self) -> Mapping[int, Nexthop]: ...
+
+    def failed(self) -> int: ...
+
+
+class Relay:
+    """One running relay. `attached` gives the indices of interfaces that carry the program."""
+
+    def __init__(
+        self,
+        config: RelayConfig,
+        datapath: Datapath,
+        packet: PacketSide,
+        sweeper: Sweeper,
+        nexthops: NexthopSide | None,
+        ports: Mapping[int, int],
+        attached: Callable[[], list[int]],
+    ) -> None:
+        """`nexthops` is None and `ports` (interface index → egress port) empty without XDP."""
+        self.config = config
+        self.draining = False
+        self._datapath = datapath
+        self.name = datapath.name
+        self._packet = packet
+        self._sweeper = sweeper
+        self._nexthops = nexthops
+        self._ports = ports
+        self._attached = attached
+        self._started = time.monotonic()
+        self._vips = {vip.id: render(vip.public) for vip in config.vips}
+
+    def attached_as(self, name: str) -> None:
+        """The program went onto the interfaces: the datapath's name tells the mode."""
+        self.name = name
+
+    @property
+    def in_kernel(self) -> bool:
+        return self.config.datapath == "xdp"
+
+    def faults(self) -> list[str]:
+        """Why the relay is not ready; nothing when it is."""
+        return [
+            text
+            for is_fault, text in (
+                (self.draining, "draining"),
+                (self._packet.silent_s() > FRESH_S, "the packet process is silent"),
+                (not self._has_key(), "no route key"),
+                (self.in_kernel and not self._is_attached(), "the program is not attached"),
+                (self.in_kernel and not self._reaches_inside(), "no way to any transceiver"),
+            )
+            if is_fault
+        ]
+
+    def _has_key(self) -> bool:
+        heartbeat = self._packet.heartbeat
+        return heartbeat is not None and bool(heartbeat.keys)
+
+    def _is_attached(self) -> bool:
+        return set(self._ports) <= set(self._attached())
+
+    def _reaches_inside(self) -> bool:
+        """Whether some allowed network is on an inner link, or behind a gateway that resolves."""
+        if self._nexthops is None:
+            return False
+        inner = {port for index, port in self._ports.items() if self._is_inner(index)}
+        if any(entry.valid and entry.port in inner for entry in self._nexthops.entries.values()):
+            return True
+        ways = (
+            self._nexthops.routes.find(str(network.network_address))
+            for cluster in self.config.clusters
+            for network in cluster.allow
+        )
+        return any(way is not None and way.port in inner for way in ways)
+
+    def _is_inner(self, index: int) -> bool:
+        names = {each.name for each in self.config.interfaces if each.role != "outer"}
+        try:
+            return socket.if_indextoname(index) in names
+        except OSError:
+            return False
+
+    def status(self) -> Record:
+        faults = self.faults()
+        states = {str(state): count for state, count in self._sweeper.last.states.items()}
+        counts = {reason.label: n for reason, n in self.reasons().items() if n}
+        return {
+            "instance": self.config.instance,
+            "running": True,
+            "datapath": self.name,
+            "uptime_s": round(time.monotonic() - self._started, 1),
+            "packet_process_pid": self._packet.pid,
+            "packet_process_silent_s": round(min(self._packet.silent_s(), 1e9), 1),
+            "vips": [
+                {"id": vip.id, "public": render(vip.public), "local": render(vip.local)}
+                for vip in self.config.vips
+            ],
+            "interfaces": [
+                {"name": each.name, "role": each.role} for each in self.config.interfaces
+            ],
+            "flows": {"new": 0, "confirmed": 0, **states, "max": self._datapath.flows.capacity},
+            "ready": not faults,
+            "not_ready": faults,
+            "reasons": counts,
+        }
+
+    def flows(self) -> Iterator[Record]:
+        return self._records(self._datapath.flows.items())
+
+    def flow(self, client: Address, vip: str | None) -> Record | None:
+        """The flow of a client with one VIP (id or public address), or with any."""
+        table = self._datapath.flows
+        found = ((key, flow) for key in self._keys(client, vip) if (flow := table.get(key)))
+        return next(self._records(found), None)
+
+    async def delete(self, client: Address, vip: str | None) -> bool | None:
+        """End a client's flows. False when there is none, None when the command did not go out.
+
+        Returns when the deletion shows, or after a second.
+        """
+        table = self._datapath.flows
+        keys = [key for key in self._keys(client, vip) if table.get(key)]
+        for key in keys:
+            if not self._packet.send(DeleteFlow(*key)):
+                return None
+        for _ in range(DELETE_LOOKS):
+            if not any(table.get(key) for key in keys):
+                break
+            await asyncio.sleep(DELETE_S / DELETE_LOOKS)
+        return bool(keys)
+
+    def nexthops(self) -> list[Record]:
+        entries = self._nexthops.entries if self._nexthops else {}
+        names = {port: _name_of(index) for index, port in self._ports.items()}
+        return [
+            records.nexthop_record(index, entry, names) for index, entry in sorted(entries.items())
+        ]
+
+    def reasons(self) -> dict[Reason, int]:
+        return self._datapath.reasons()
+
+    def snapshot(self) -> Snapshot:
+        heartbeat = self._packet.heartbeat
+        entries = self._nexthops.entries.values() if self._nexthops else ()
+        valid = sum(entry.valid for entry in entries)
+        return Snapshot(
+            instance=self.config.instance,
+            datapath=self.name,
+            ready=not self.faults(),
+            uptime_s=time.monotonic() - self._started,
+            heartbeat_age_s=self._packet.silent_s(),
+            reasons=self.reasons(),
+            flows=self._sweeper.last.states,
+            flows_max=self._datapath.flows.capacity,
+            ended=self._sweeper.ended,
+            received=heartbeat.received if heartbeat else 0,
+            socket_drops=heartbeat.socket_drops if heartbeat else 0,
+            channel_drops={
+                "control": self._packet.dropped,
+                "packet": heartbeat.channel_drops if heartbeat else 0,
+            },
+            nexthops={"valid": valid, "unresolved": len(entries) - valid},
+            nexthops_failed=self._nexthops.failed() if self._nexthops else 0,
+            nexthop_full=heartbeat.nexthop_full if heartbeat else 0,
+            hints=heartbeat.hints if heartbeat else 0,
+        )
+
+    def _keys(self, client: Address, vip: str | None) -> list[FlowKey]:
+        return [
+            FlowKey(client, id)
+            for id, public in self._vips.items()
+            if vip is None or vip in (str(id), public)
+        ]
+
+    def _records(self, flows: Iterable[tuple[FlowKey, Flow]]) -> Iterator[Record]:
+        now, entries = stamp(), self._nexthops.entries if self._nexthops else {}
+        for key, flow in flows:
+            yield records.flow_record(
+                key, flow, now=now, vips=self._vips, nexthops=entries, kernel=self.in_kernel
+            )
+
+
+def _name_of(index: int) -> str:
+    try:
+        return socket.if_indextoname(index)
+    except OSError:
+        return f"#{index}"

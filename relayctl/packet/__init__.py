@@ -1,0 +1,1 @@
+"""The packet process: what the datapath hands up is decided here. `python -m relayctl.packet`."""

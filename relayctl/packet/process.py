@@ -1,0 +1,193 @@
+"""The loop of the packet process: read, decide, carry out, beat.
+
+One blocking epoll loop over pure code, and nothing else: netlink, sweeps, metrics and the API live
+in the control process. With the socket datapath every packet passes here, with XDP only those that
+the kernel hands up. Composition stands in `__main__`.
+"""
+
+import select
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from relayctl.channel import Channel, ChannelClosed
+from relayctl.datapath.base import Datapath
+from relayctl.datapath.socket import SocketDatapath
+from relayctl.flow import units
+from relayctl.messages import FlowsPart, Heartbeat, encode_flow, parts
+from relayctl.packet.actions import (
+    Action,
+    Event,
+    FromClient,
+    FromEndpoint,
+    Install,
+    SendInner,
+    SendOuter,
+)
+from relayctl.packet.commands import PacketCommands
+from relayctl.packet.decide import decide
+from relayctl.packet.sockets import Datagram, PacketSocket
+from relayctl.packet.view import PacketView
+from relayctl.reason import PUNTS, Reason
+from relayctl.wire import spp
+from relayctl.wire.spp import HEADER_SIZE, Header
+
+BATCH = 64  # datagrams per socket and turn
+BEAT_NS = 500_000_000
+PARTS_PER_BEAT = 64  # of the copy of the flow table that the control process gets
+
+
+class PacketProcess:
+    """The loop. Everything it needs comes in through the constructor."""
+
+    def __init__(
+        self,
+        view: PacketView,
+        datapath: Datapath,
+        sockets: Sequence[PacketSocket],
+        channel: Channel,
+        commands: PacketCommands,
+        *,
+        outer_interfaces: frozenset[int] = frozenset(),
+        inner_interfaces: frozenset[int] = frozenset(),
+    ) -> None:
+        """Interfaces are those that may bring each leg, by index; none known: any may."""
+        self._view = view
+        self._datapath = datapath
+        self._user_path = datapath if isinstance(datapath, SocketDatapath) else None
+        self._sockets = {sock.fileno(): sock for sock in sockets}
+        self._vip_sockets = {sock.vip: sock for sock in sockets if sock.vip}
+        self._inner_sockets = {sock.sport: sock for sock in sockets if not sock.vip}
+        self._outer_interfaces = outer_interfaces
+        self._inner_interfaces = inner_interfaces
+        self._channel = channel
+        self._commands = commands
+        self._reads = False
+        self._counts: Counter[Reason] = Counter()
+        self._received = 0
+        self._copy: Iterator[FlowsPart] = iter(())
+        self._generation = 0
+        self._epoll = select.epoll()
+
+    def run(self) -> None:
+        """Serve until the channel closes."""
+        self._epoll.register(self._channel.fileno(), select.EPOLLIN)
+        next_beat = 0
+        try:
+            while True:
+                now = time.monotonic_ns()
+                if now >= next_beat:
+                    next_beat = now + BEAT_NS
+                    self._beat(now)
+                self._turn((next_beat - now) / 1e9)
+        except ChannelClosed:
+            return
+        finally:
+            self._epoll.close()
+
+    def _turn(self, timeout_s: float) -> None:
+        if not self._reads and self._view.is_ready:
+            self._reads = True  # before that packets wait in their sockets
+            for fd in self._sockets:
+                self._epoll.register(fd, select.EPOLLIN)
+        for fd, _ in self._epoll.poll(timeout_s):
+            if fd in self._sockets:
+                self._drain(self._sockets[fd])
+            else:
+                for message in self._channel.receive():
+                    self._commands.obey(message)
+
+    def _drain(self, sock: PacketSocket) -> None:
+        clock_offset = time.time_ns() - time.monotonic_ns()
+        now = time.monotonic_ns()
+        self._view.stamp = units(now)
+        for _ in range(BATCH):
+            datagram = sock.receive()
+            if datagram is None:
+                return
+            self._received += 1
+            received_at = datagram.received_at - clock_offset if datagram.received_at else now
+            self._handle(_event(sock, datagram, received_at), datagram.interface, now)
+
+    def _handle(self, event: Event, interface: int, now: int) -> None:
+        if self._user_path is not None:
+            if self._is_wrong_side(event, interface):
+                self._user_path.count(Reason.DROP_WRONG_SIDE)
+                return
+            reason, action = self._user_path.forward(event, self._view.stamp)
+            if action is not None:
+                self._send(action)
+                return
+            if reason not in PUNTS:
+                return
+        self._counts[self._carry_out(decide(event, self._view, now))] += 1
+
+    def _is_wrong_side(self, event: Event, interface: int) -> bool:
+        outer = isinstance(event, FromClient)
+        allowed = self._outer_interfaces if outer else self._inner_interfaces
+        return bool(allowed) and interface not in allowed
+
+    def _carry_out(self, actions: Iterable[Action]) -> Reason:
+        for action in actions:
+            match action:
+                case Install(key, flow):
+                    if not self._datapath.flows.install(key, flow):
+                        return Reason.SLOW_TABLE_FULL
+                case SendInner() | SendOuter():
+                    if not self._send(action):
+                        return Reason.SLOW_SEND_FAILED
+                case _:
+                    return action.reason
+        raise AssertionError("a decision ends with its reason")
+
+    def _send(self, action: Action) -> bool:
+        if isinstance(action, SendInner):
+            header = spp.encode(Header(action.client, self._view.public[action.vip]))
+            sock = self._inner_sockets[action.sport]
+            return sock.send(header + action.payload, action.endpoint)
+        assert isinstance(action, SendOuter)
+        return self._vip_sockets[action.vip].send(action.payload, action.client)
+
+    def _beat(self, now: int) -> None:
+        stamp = self._view.stamp = units(now)
+        self._datapath.beat(stamp)
+        self._datapath.write_slow_reasons(self._counts)
+        reasons = self._datapath.reasons() if self._user_path is not None else {}
+        self._channel.send(
+            Heartbeat(
+                stamp=stamp,
+                received=self._received,
+                socket_drops=sum(sock.drops() for sock in self._sockets.values()),
+                channel_drops=self._channel.dropped,
+                hints=len(self._view.hints),
+                nexthop_full=self._view.nexthop_full,
+                keys=tuple(self._view.keys),
+                reasons={int(reason): count for reason, count in reasons.items()},
+            )
+        )
+        if self._user_path is not None:
+            self._send_copy(self._user_path)
+
+    def _send_copy(self, datapath: SocketDatapath) -> None:
+        """Go on with the copy of the flow table, or begin the next one."""
+        for sent in range(PARTS_PER_BEAT):
+            part = next(self._copy, None)
+            if part is None and not sent:
+                self._generation += 1
+                self._copy = _flow_parts(datapath, self._generation)
+                part = next(self._copy, None)
+            if part is None or not self._channel.send(part):
+                return
+
+
+def _flow_parts(datapath: SocketDatapath, generation: int) -> Iterator[FlowsPart]:
+    flows = [encode_flow(key, flow) for key, flow in datapath.flows.items()]
+    return (FlowsPart(generation, *part) for part in parts(flows))
+
+
+def _event(sock: PacketSocket, datagram: Datagram, received_at: int) -> Event:
+    payload, sender = datagram.payload, datagram.sender
+    if sock.vip:
+        return FromClient(payload, sender, sock.vip, received_at)
+    header, inner = payload[:HEADER_SIZE], payload[HEADER_SIZE:]
+    return FromEndpoint(header, inner, sender, sock.sport, received_at)

@@ -1,0 +1,140 @@
+"""The packet process's UDP sockets: opened, read and counted.
+
+Not here: what a datagram means (`decide`) and when to read (`process`).
+"""
+
+import contextlib
+import errno
+import socket
+import struct
+import time
+from dataclasses import dataclass
+
+from relayctl.wire.address import Address, render
+
+RECEIVE_BUFFER = 32 << 20  # bytes: the default loses four of five packets of a burst of 1,000
+SEND_BUFFER = 4 << 20
+BIND_PATIENCE_S = 2.0  # a killed predecessor needs a moment to let go of its sockets
+
+# linux/asm-generic/socket.h and linux/in.h, where Python has no name for them
+_SO_SNDBUFFORCE = 32
+_SO_RCVBUFFORCE = 33
+_SO_TIMESTAMPNS = 35
+_SO_MEMINFO = 55
+_MEMINFO_DROPS = 8  # index into the array of u32 that SO_MEMINFO gives
+_IP_PKTINFO = 8
+_IP_MTU_DISCOVER = 10
+_IP_PMTUDISC_DONT = 0
+
+_TIMESPEC = struct.Struct("@ll")
+_MAX_DATAGRAM = 65536
+_CONTROL_SPACE = socket.CMSG_SPACE(_TIMESPEC.size) + socket.CMSG_SPACE(12)
+
+
+class SocketError(Exception):
+    """A socket cannot be opened; the message names the address and the mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Datagram:
+    """`received_at`: CLOCK_REALTIME in ns, 0 = unknown, as is `interface` (an index)."""
+
+    payload: bytes
+    sender: Address
+    received_at: int
+    interface: int
+
+
+class PacketSocket:
+    """One bound UDP socket. `vip` is the id of a VIP, or 0 for the inner port `sport`."""
+
+    _buffer = memoryview(bytearray(_MAX_DATAGRAM))  # shared: only one datagram is read at a time
+
+    def __init__(
+        self, local: Address, *, vip: int = 0, sport: int = 0, interfaces: bool = False
+    ) -> None:
+        """Binds to `local`. `interfaces` asks the kernel by which one each datagram came."""
+        self.vip = vip
+        self.sport = sport
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        _set_buffers(self._socket)
+        self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        self._socket.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _IP_PMTUDISC_DONT)
+        if interfaces:
+            self._socket.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
+        _bind(self._socket, local)
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def receive(self) -> Datagram | None:
+        """One datagram, or None when none waits."""
+        try:
+            size, control, _, sender = self._socket.recvmsg_into([self._buffer], _CONTROL_SPACE)
+        except (BlockingIOError, ConnectionError):
+            return None
+        received_at = interface = 0
+        for level, kind, data in control:
+            if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS:
+                seconds, nanoseconds = _TIMESPEC.unpack(data)
+                received_at = seconds * 1_000_000_000 + nanoseconds
+            elif level == socket.IPPROTO_IP and kind == _IP_PKTINFO:
+                interface = int.from_bytes(data[:4], "little")
+        return Datagram(bytes(self._buffer[:size]), sender, received_at, interface)
+
+    def send(self, payload: bytes, to: Address) -> bool:
+        """False when the kernel refuses it: no route, a full buffer, a firewall."""
+        try:
+            self._socket.sendto(payload, to)
+        except OSError:
+            return False
+        return True
+
+    def drops(self) -> int:
+        """Datagrams that the kernel dropped since the socket is full or their checksum wrong.
+
+        The counter that SO_RXQ_OVFL attaches to the next datagram, readable without one.
+        """
+        info = self._socket.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, 36)
+        return struct.unpack_from("=I", info, 4 * _MEMINFO_DROPS)[0] if len(info) >= 36 else 0
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def _set_buffers(sock: socket.socket) -> None:
+    for forced, plain, size in (
+        (_SO_RCVBUFFORCE, socket.SO_RCVBUF, RECEIVE_BUFFER),
+        (_SO_SNDBUFFORCE, socket.SO_SNDBUF, SEND_BUFFER),
+    ):
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, forced, size)
+        except PermissionError:  # without CAP_NET_ADMIN up to net.core.rmem_max
+            with contextlib.suppress(OSError):
+                sock.setsockopt(socket.SOL_SOCKET, plain, size)
+
+
+def _bind(sock: socket.socket, local: Address) -> None:
+    deadline = time.monotonic() + BIND_PATIENCE_S
+    while True:
+        try:
+            return sock.bind(local)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE and time.monotonic() < deadline:
+                time.sleep(0.02)
+                continue
+            sock.close()
+            raise SocketError(f"cannot bind {render(local)}: {_mend(error, local)}") from None
+
+
+def _mend(error: OSError, local: Address) -> str:
+    host, port = local
+    match error.errno:
+        case errno.EADDRNOTAVAIL:
+            return f"no interface has that address; `ip address add {host}/32 dev lo` gives it one"
+        case errno.EADDRINUSE:
+            return f"another process has it; `ss -lunp sport = :{port}` names it"
+        case errno.EACCES:
+            return f"ports below 1024 need CAP_NET_BIND_SERVICE; choose another than {port}"
+    return str(error)

@@ -1,0 +1,122 @@
+"""What the packet process knows: the `View` that decisions look at, kept current by the channel.
+
+It writes one thing: the number and the empty table entry of a nexthop that nobody used before.
+"""
+
+from collections.abc import Callable, Mapping
+
+from relayctl.address_policy import AddressPolicy
+from relayctl.config import RelayConfig
+from relayctl.datapath.base import Datapath, Nexthop
+from relayctl.flow import Flow, FlowKey
+from relayctl.hints import Hints
+from relayctl.packet.actions import Pending
+from relayctl.routes import NexthopIndex, Routes, Way
+from relayctl.wire import spp
+from relayctl.wire.address import Address
+from relayctl.wire.cluster import Clusters
+from relayctl.wire.route_token import Key
+
+TOMBSTONE_NS = 30_000_000_000
+MAX_TOMBSTONES = 65536
+RETIRE_AFTER = 56  # units a nexthop stays reserved after its last use
+
+
+class PacketView:
+    """The state of the packet process. Times are CLOCK_MONOTONIC in ns; `stamp` is in units."""
+
+    def __init__(
+        self,
+        config: RelayConfig,
+        datapath: Datapath,
+        keys: Mapping[int, Key],
+        reserved: Callable[[int, Way], object],
+    ) -> None:
+        """`reserved` is told each new nexthop."""
+        self.keys = keys
+        self.clusters = Clusters(section.cluster() for section in config.clusters)
+        self.hints = Hints()
+        self.tombstones: dict[FlowKey, int] = {}
+        self.pending: dict[FlowKey, Pending] = {}
+        self.stamp = 0
+        self.nexthop_full = 0
+        self.public = {vip.id: vip.public for vip in config.vips}
+        self.policy = address_policy(config)
+        self._vips = {public: id for id, public in self.public.items()}
+        self._datapath = datapath
+        self._source = config.inner_address
+        self._ports = config.inner_port_base, config.inner_ports
+        self._in_kernel = config.datapath == "xdp"
+        self._routes: Routes | None = None
+        self._index = NexthopIndex(datapath.nexthops())
+        self._reserved = reserved
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether decisions can be made: the kernel's part needs routes."""
+        return not self._in_kernel or self._routes is not None
+
+    def take_routes(self, routes: Routes) -> None:
+        self._routes = routes
+
+    def flow(self, key: FlowKey) -> Flow | None:
+        return self._datapath.flows.get(key)
+
+    def vip(self, public: Address) -> int | None:
+        return self._vips.get(public)
+
+    def inner_port(self, client: Address) -> int:
+        return spp.inner_port(client, *self._ports)
+
+    def refuses(self, client: Address) -> bool:
+        return self.policy.refuses(client)
+
+    def owner(self, endpoint: Address) -> int | None:
+        return self.policy.owner(endpoint)
+
+    def nexthop(self, host: str) -> int | None:
+        if not self._in_kernel:
+            return 0
+        way = self._routes.find(host) if self._routes else None
+        if way is None:
+            return None
+        if not way.port:  # it leaves by an interface without the program
+            return 0
+        index = self._index.find(way, self.stamp)
+        if index is None:
+            index = self._index.reserve(way, self.stamp)
+            if not index:
+                self.nexthop_full += 1
+                return 0
+            entry = Nexthop(way.port, way.gateway, self._source, mtu=way.mtu)
+            self._datapath.write_nexthop(index, entry)
+            self._reserved(index, way)
+        return index
+
+    def retire(self, index: int) -> bool:
+        """Give up a nexthop that no flow uses. False if it was used a moment ago."""
+        if not self._index.release(index, self.stamp, RETIRE_AFTER):
+            return False
+        self._datapath.write_nexthop(index, None)
+        return True
+
+    def bury(self, key: FlowKey, now: int) -> None:
+        """Keep return packets from making `key`'s flow again for a while."""
+        self.tombstones.pop(key, None)
+        self.tombstones[key] = now + TOMBSTONE_NS
+        while len(self.tombstones) > MAX_TOMBSTONES or self._oldest_is_over(now):
+            del self.tombstones[next(iter(self.tombstones))]
+
+    def _oldest_is_over(self, now: int) -> bool:
+        return bool(self.tombstones) and next(iter(self.tombstones.values())) <= now
+
+
+def address_policy(config: RelayConfig) -> AddressPolicy:
+    sockets = [address for vip in config.vips for address in (vip.local, vip.public)]
+    sockets += [(config.inner_address, port) for port in config.inner_port_range]
+    return AddressPolicy(
+        [section.cluster() for section in config.clusters],
+        sockets,
+        inner_clients=config.allow_inner_clients,
+        local=config.dev_local,
+    )

@@ -1,0 +1,172 @@
+"""The daemon and its packet process as they run, on loopback and without privileges."""
+
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from relayctl.wire import spp
+from relayctl.wire.address import render
+from relayctl.wire.route_token import Key
+from tests.unit.relayctl.local_relay import LocalRelay, is_alive, kill
+from tests.unit.relayctl.packet.test_sockets import LOOPBACK
+from tests.unit.relayctl.packets import DTLS, KEY, binding_request, rtp, token
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> Iterator[LocalRelay]:
+    relay = LocalRelay(tmp_path)
+    yield relay
+    relay.close()
+
+
+@pytest.fixture
+def relay(stopped: LocalRelay) -> LocalRelay:
+    stopped.start()
+    return stopped
+
+
+@pytest.fixture
+def client() -> Iterator[socket.socket]:
+    with _peer() as sock:
+        yield sock
+
+
+@pytest.fixture
+def endpoint() -> Iterator[socket.socket]:
+    with _peer() as sock:
+        yield sock
+
+
+def _peer() -> socket.socket:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind((LOOPBACK, 0))
+    sock.settimeout(2)
+    return sock
+
+
+def open_flow(
+    relay: LocalRelay, client: socket.socket, endpoint: socket.socket, key: Key = KEY
+) -> bytes:
+    """Send a first packet; the SPP header that the endpoint sees."""
+    request = binding_request(token(endpoint.getsockname(), key))
+    client.sendto(request, relay.vip)
+    header, payload = spp.split(endpoint.recv(2000))
+    assert payload == request
+    assert spp.decode(header) == spp.Header(client.getsockname(), relay.vip)
+    return header
+
+
+def test_a_call_shows_in_the_api(
+    relay: LocalRelay, client: socket.socket, endpoint: socket.socket
+) -> None:
+    header = open_flow(relay, client, endpoint)
+    endpoint.sendto(header + DTLS, relay.inner)
+    assert client.recvfrom(2000) == (DTLS, relay.vip)
+    path = f"/v1/flows/{render(client.getsockname())}"
+    relay.until(lambda: relay.admin.get(path).json().get("state") == "confirmed")
+    flow = relay.admin.get(path).json()
+    assert flow["endpoint"] == render(endpoint.getsockname())
+    assert flow["packets"] == {"up": 1, "down": 1}
+    assert (flow["path"], flow["reason"]) == ("user", "socket_datapath")
+    relay.until(lambda: relay.status()["flows"]["confirmed"] == 1)
+    assert relay.status()["reasons"]["slow_installed"] == 1
+
+
+def test_a_client_whose_address_changed_reaches_its_endpoint(
+    relay: LocalRelay, client: socket.socket, endpoint: socket.socket
+) -> None:
+    header = open_flow(relay, client, endpoint)
+    endpoint.sendto(header + DTLS, relay.inner)
+    client.sendto(rtp(77), relay.vip)
+    endpoint.recv(2000)
+    relay.until(lambda: "ferryline_relay_hints 1.0" in relay.admin.get("/metrics").text)
+    with _peer() as moved:
+        moved.sendto(rtp(77), relay.vip)
+        header, payload = spp.split(endpoint.recv(2000))
+        assert payload == rtp(77)
+        assert spp.decode(header).client == moved.getsockname()
+
+
+def test_a_deleted_flow_does_not_come_back_with_its_return_packets(
+    relay: LocalRelay, client: socket.socket, endpoint: socket.socket
+) -> None:
+    header = open_flow(relay, client, endpoint)
+    path = f"/v1/flows/{render(client.getsockname())}"
+    relay.until(lambda: relay.admin.get(path).status_code == 200)
+    assert relay.control.delete(path).status_code == 204
+    endpoint.sendto(header + DTLS, relay.inner)
+    relay.until(lambda: relay.status()["reasons"].get("slow_tombstone") == 1)
+    assert relay.admin.get(path).status_code == 404
+
+
+def test_keys_are_read_again_on_sighup(
+    relay: LocalRelay, client: socket.socket, endpoint: socket.socket
+) -> None:
+    new = Key(2, bytes(32))
+    relay.write_keys(new)
+    relay.signal(signal.SIGHUP)
+    relay.until(lambda: _opens(relay, endpoint, new))
+    relay.keys_file.write_text("2 nonsense")
+    relay.signal(signal.SIGHUP)
+    open_flow(relay, client, endpoint, new)
+
+
+def _opens(relay: LocalRelay, endpoint: socket.socket, key: Key) -> bool:
+    with _peer() as sock:
+        endpoint.settimeout(0.1)
+        try:
+            return bool(open_flow(relay, sock, endpoint, key))
+        except TimeoutError:
+            return False
+        finally:
+            endpoint.settimeout(2)
+
+
+def test_a_second_daemon_is_refused(relay: LocalRelay) -> None:
+    second = relay.launch()
+    _, said = second.communicate(timeout=10)
+    assert second.returncode == 1
+    assert "already served by process" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_clean_stop(relay: LocalRelay, number: signal.Signals) -> None:
+    child = relay.status()["packet_process_pid"]
+    relay.signal(number)
+    code, said = relay.end()
+    assert (code, "Traceback" in said) == (0, False), said
+    assert not is_alive(child)
+
+
+def test_a_killed_daemon_leaves_no_orphan_and_a_new_one_starts(relay: LocalRelay) -> None:
+    child = relay.status()["packet_process_pid"]
+    relay.signal(signal.SIGKILL)
+    relay.end()
+    relay.start()
+    assert not is_alive(child)
+    assert relay.status()["packet_process_pid"] != child
+
+
+def test_the_daemon_ends_with_its_packet_process(relay: LocalRelay) -> None:
+    kill(relay.status()["packet_process_pid"])
+    code, said = relay.end()
+    assert code == 1
+    assert "the packet process was killed by signal 9" in said
+
+
+def test_what_cannot_start_says_why(stopped: LocalRelay) -> None:
+    stopped.keys_file.unlink()
+    process = stopped.launch()
+    _, said = process.communicate(timeout=10)
+    assert process.returncode == 1
+    assert "keys_file = " in said
+    stopped.write_keys(KEY)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(stopped.vip)
+        process = stopped.launch()
+        _, said = process.communicate(timeout=10)
+    assert process.returncode == 1
+    assert f"cannot bind {render(stopped.vip)}: another process has it" in said

@@ -1,0 +1,85 @@
+import os
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from relayctl.packet import sockets as packet_sockets
+from relayctl.packet.sockets import PacketSocket, SocketError
+from relayctl.wire.address import Address
+
+LOOPBACK = "127.0.0.1"
+
+
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind((LOOPBACK, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+def local() -> Address:
+    return LOOPBACK, free_port()
+
+
+@pytest.fixture
+def peer() -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind((LOOPBACK, 0))
+        sock.settimeout(2)
+        yield sock
+
+
+def test_a_datagram_comes_with_its_sender_time_and_interface(
+    local: Address, peer: socket.socket
+) -> None:
+    sock = PacketSocket(local, vip=1, interfaces=True)
+    assert sock.receive() is None
+    payload = os.urandom(65000)
+    peer.sendto(payload, local)
+    datagram = sock.receive()
+    assert datagram
+    assert (datagram.payload, datagram.sender) == (payload, peer.getsockname())
+    assert abs(time.time_ns() - datagram.received_at) < 1e9
+    assert datagram.interface == socket.if_nametoindex("lo")
+    sock.close()
+
+
+def test_send(local: Address, peer: socket.socket) -> None:
+    sock = PacketSocket(local, sport=local[1])
+    assert sock.send(b"hello", peer.getsockname())
+    assert peer.recvfrom(100) == (b"hello", local)
+    assert not sock.send(b"hello", ("255.255.255.255", 9))  # broadcast is not permitted
+    sock.close()
+
+
+def test_what_a_full_socket_drops_is_counted(
+    local: Address, peer: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packet_sockets, "RECEIVE_BUFFER", 4096)
+    sock = PacketSocket(local, vip=1)
+    for _ in range(100):
+        peer.sendto(bytes(1000), local)
+    received = 0
+    while sock.receive():
+        received += 1
+    assert 0 < received < 100
+    assert received + sock.drops() == 100
+    sock.close()
+
+
+def test_an_address_that_is_not_ours() -> None:
+    with pytest.raises(SocketError, match=r"192\.0\.2\.1:3478.*`ip address add 192\.0\.2\.1/32"):
+        PacketSocket(("192.0.2.1", 3478), vip=1)
+
+
+def test_a_taken_port_is_tried_for_a_while(
+    peer: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packet_sockets, "BIND_PATIENCE_S", 0.1)
+    began = time.monotonic()
+    with pytest.raises(SocketError, match="another process has it"):
+        PacketSocket(peer.getsockname(), vip=1)
+    assert time.monotonic() - began >= 0.1
