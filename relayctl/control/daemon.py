@@ -20,7 +20,7 @@ from relayctl.control.kernel_side import KernelSide
 from relayctl.control.packet_child import PacketChild, PacketProcessError
 from relayctl.control.relay import Relay, stamp
 from relayctl.control.sweeper import Pass, Sweeper
-from relayctl.datapath.base import Datapath, DatapathError
+from relayctl.datapath.base import NEVER, Datapath, DatapathError
 from relayctl.datapath.mirror import MirrorDatapath
 from relayctl.messages import (
     Assembly,
@@ -146,6 +146,8 @@ class _Daemon:
         await asyncio.wait([stop, died, *tasks], return_when=asyncio.FIRST_COMPLETED)
         code = 0 if self._stop.is_set() else 1
         if died.done():
+            if self._kernel:
+                self._kernel.datapath.beat(NEVER)  # it could not say so itself
             log.error("the packet process %s; the daemon ends with it", died.result())
         for task in tasks:
             if task.done() and not task.cancelled() and task.exception():

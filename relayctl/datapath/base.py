@@ -17,6 +17,7 @@ from relayctl.wire.address import pack_host, unpack_host
 LAYOUT = 1  # version of every pinned structure; part of the pin path
 NEXTHOPS = 4096  # entries; index 0 is never valid
 PORTS = 64  # egress ports; 0 is unused
+NEVER = 0  # stamp in the heartbeat of a packet process that is gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class Datapath(Protocol):
     def write_nexthop(self, index: int, nexthop: Nexthop | None) -> None: ...
 
     def beat(self, now: int) -> None:
-        """Tell the program that the packet process lives at stamp `now` (units)."""
+        """Tell the program that the packet process lives at stamp `now` (units), or `NEVER`."""
         ...
 
     def alive(self) -> int:

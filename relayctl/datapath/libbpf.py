@@ -25,6 +25,7 @@ _BPFFS_MAGIC = 0xCAFE4A11
 
 _MENDS = {
     errno.EPERM: "run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON",
+    errno.EACCES: "run as root, or as the user whose pins these are",
     errno.ENOMEM: "the kernel has no memory for it",
 }
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from relayctl.channel import Channel, ChannelClosed
-from relayctl.datapath.base import Datapath
+from relayctl.datapath.base import NEVER, Datapath
 from relayctl.datapath.socket import SocketDatapath
 from relayctl.flow import units
 from relayctl.messages import FlowsPart, Heartbeat, encode_flow, parts
@@ -83,6 +83,9 @@ class PacketProcess:
         except ChannelClosed:
             return
         finally:
+            # Nobody reads from here on. The program has to drop what it would hand up at once, and
+            # not when it misses the next beat: the kernel would answer "port unreachable".
+            self._datapath.beat(NEVER)
             self._epoll.close()
 
     def _turn(self, timeout_s: float) -> None:

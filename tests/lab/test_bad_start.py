@@ -17,7 +17,7 @@ from tests.lab import http, starting
 from tests.lab.program import Program as Running
 from tests.lab.site import in_lab
 from tests.lab.starting import NOBODY, Done, Starter, listening, program_on, run
-from tests.lab.topology import Lab
+from tests.lab.topology import BPFFS, Lab
 
 FAILED = 1
 PASS_ALL = bytes.fromhex("b700000002000000 9500000000000000")  # r0 = XDP_PASS; exit
@@ -25,7 +25,7 @@ PASS_ALL = bytes.fromhex("b700000002000000 9500000000000000")  # r0 = XDP_PASS; 
 
 @pytest.fixture(scope="module")
 def lab(lab_prefix: str) -> Iterator[Lab]:
-    with Lab("th-") as lab:
+    with Lab(lab_prefix) as lab:
         yield lab
 
 
@@ -145,7 +145,7 @@ def test_with_somebody_elses_program(starter: Starter, where: str, how: str) -> 
 
 def attach_foreign(starter: Starter, where: str, how: str) -> tuple[int, Link | None]:
     """A program of somebody else on an interface: its id, and the link that holds it, if any."""
-    relay, pin = starter.site.relay, Path("/sys/fs/bpf/th-someone-else")
+    relay, pin = starter.site.relay, BPFFS / f"{starter.site.instance}-foreign"
     fd = library().bpf_prog_load(6, b"someone_else", b"GPL", PASS_ALL, 2, None)
     assert fd >= 0
     with Program(fd) as program:
@@ -220,12 +220,13 @@ def test_a_second_daemon(starter: Starter, running: Running) -> None:
 
 def test_a_second_instance_on_the_same_addresses(starter: Starter, running: Running) -> None:
     before = starter.left_over()
-    command = starter.relay(instance="'th-relay-b'", admin="'10.2.0.1:9101'")
+    other = f"{starter.site.instance}-2"
+    command = starter.relay(instance=f"'{other}'", admin="'10.2.0.1:9101'")
     done = run(starter.site.relay, command)
     assert "another process has it" in done.stderr
     assert done.returncode == FAILED
     assert starter.left_over() == before
-    assert not starter.pins.with_name("th-relay-b").exists()
+    assert not starter.pins.with_name(other).exists()
     assert is_ready(starter)
 
 

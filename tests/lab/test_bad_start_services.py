@@ -19,7 +19,7 @@ FAILED = 1
 
 @pytest.fixture(scope="module")
 def lab(lab_prefix: str) -> Iterator[Lab]:
-    with Lab("th-") as lab:
+    with Lab(lab_prefix) as lab:
         yield lab
 
 

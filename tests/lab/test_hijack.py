@@ -37,7 +37,7 @@ SWEEP_S = 2.5  # until the relay knows whose an SSRC is
 @pytest.fixture(scope="module", params=["xdp", "socket"])
 def deployment(request: pytest.FixtureRequest, lab_prefix: str) -> Iterator[Deployment]:
     place: Place = request.param
-    with deploy(place, "th-", echo="opus", second_client=True) as deployment:
+    with deploy(place, lab_prefix, echo="opus", second_client=True) as deployment:
         yield deployment
 
 

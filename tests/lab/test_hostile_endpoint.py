@@ -21,7 +21,7 @@ CLIENT = ("192.0.2.9", 4000)
 
 @pytest.fixture(scope="module")
 def deployment(lab_prefix: str) -> Iterator[Deployment]:
-    with deploy("socket", "th-", echo="opus") as deployment:
+    with deploy("socket", lab_prefix, echo="opus") as deployment:
         yield deployment
 
 

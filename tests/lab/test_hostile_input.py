@@ -39,7 +39,7 @@ class Storm:
 @pytest.fixture(scope="module", params=["xdp", "socket"])
 def deployment(request: pytest.FixtureRequest, lab_prefix: str) -> Iterator[Deployment]:
     place: Place = request.param
-    with deploy(place, "th-", echo="opus") as deployment:
+    with deploy(place, lab_prefix, echo="opus") as deployment:
         yield deployment
 
 

@@ -27,7 +27,7 @@ UNPROVEN = (Reason.PUNT_FIRST, Reason.SLOW_BAD_USERNAME)
 @pytest.fixture(scope="module", params=["xdp", "socket"])
 def deployment(request: pytest.FixtureRequest, lab_prefix: str) -> Iterator[Deployment]:
     place: Place = request.param
-    with deploy(place, "th-") as deployment:
+    with deploy(place, lab_prefix) as deployment:
         yield deployment
 
 

@@ -141,7 +141,7 @@ class Caller:
 
 @pytest.fixture(scope="module")
 def deployment(lab_prefix: str) -> Iterator[Deployment]:
-    with deploy("socket", "th-", echo="opus") as deployment:
+    with deploy("socket", lab_prefix, echo="opus") as deployment:
         yield deployment
 
 

@@ -139,6 +139,7 @@ def _tell(state: UpState, rootless: str | None) -> None:
     print(f"talk:     {state.urls[0]}")
     for url in state.urls[1:]:
         print(f"          {url}  (from other devices; the browser will doubt the certificate)")
+    print(f"look:     .venv/bin/relayctl --config {state.logs}/relay.toml flows list")
     print(f"logs:     {state.logs}/*.log")
     print("stop:     make down")
 

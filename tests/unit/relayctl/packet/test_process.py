@@ -10,7 +10,7 @@ import pytest
 
 from relayctl.channel import Channel
 from relayctl.config import RelayConfig
-from relayctl.datapath.base import Datapath
+from relayctl.datapath.base import NEVER, Datapath
 from relayctl.datapath.socket import SocketDatapath
 from relayctl.flow import Flow, FlowKey
 from relayctl.messages import FlowsPart, Heartbeat, Message, RouteEntry, RoutesPart, decode_flow
@@ -195,6 +195,14 @@ def test_a_leg_comes_by_its_own_interfaces_only(start: Start, peers: Peers) -> N
     with pytest.raises(TimeoutError):
         first_packet(process, peers)
     assert process.count(Reason.DROP_WRONG_SIDE) == 1
+
+
+def test_the_last_beat_says_that_nobody_reads_any_more(start: Start) -> None:
+    process = start()
+    process.wait_for(lambda message: isinstance(message, Heartbeat))
+    assert process.datapath.alive() != NEVER
+    process.stop()
+    assert process.datapath.alive() == NEVER
 
 
 def test_the_heartbeat_tells_what_the_sockets_saw(start: Start, peers: Peers) -> None:
