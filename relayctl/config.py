@@ -16,13 +16,13 @@ from relayctl import config_rules
 from relayctl.datapath import maps
 from relayctl.wire import spp
 from relayctl.wire.address import Address
-from relayctl.wire.cluster import IPV4_PREFIX, Cluster, Network
+from relayctl.wire.cluster import IPV4_PREFIX, Network
+from relayctl.wire.fields import AbsolutePath, ClusterSection
 from relayctl.wire.settings import Endpoint, Settings
 
 ENVIRONMENT = "FERRYLINE_RELAY_"  # prefix of the variables that override the file
 
 VIP_IDS = range(1, 4096)
-CLUSTER_IDS = range(65536)
 MAX_FLOWS = range(16, (1 << 24) + 1)
 MAX_INNER_PORTS = 64
 BPFFS = Path("/sys/fs/bpf")
@@ -31,30 +31,6 @@ ADMIN = ("127.0.0.1", 9100)
 
 _INSTANCE = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")  # bpffs refuses names with a dot
 _INTERFACE = re.compile(r"[^\s/:]{1,15}")  # IFNAMSIZ is 16 with its zero
-
-
-def _to_network(value: object) -> object:
-    if not isinstance(value, str):
-        raise ValueError("want a network as text, such as '10.2.0.0/24'")
-    try:
-        return ipaddress.ip_network(value)
-    except ValueError:
-        pass
-    try:
-        mend = f"write '{ipaddress.ip_network(value, strict=False)}'"
-    except ValueError:
-        mend = "want an address and a prefix length, such as '10.2.0.0/24'"
-    raise ValueError(f"is no network; {mend}")
-
-
-def _absolute(path: Path) -> Path:
-    if not path.is_absolute():
-        raise ValueError(f"is relative; write the whole path, such as '/{path}'")
-    return path
-
-
-AbsolutePath = Annotated[Path, pydantic.AfterValidator(_absolute)]
-AllowedNetwork = Annotated[Network, pydantic.BeforeValidator(_to_network)]
 
 
 def _says(text: str) -> Any:
@@ -100,24 +76,12 @@ class Interface(Settings):
         return value
 
 
-class ClusterSection(Settings):
-    """Transceivers that tokens of one cluster id may lead to. The allow-list has no default."""
-
-    id: int
-    allow: tuple[AllowedNetwork, ...]
-    prefix: AllowedNetwork = IPV4_PREFIX
-    ports: tuple[int, int] = (1024, 65535)  # first and last
-
-    @pydantic.field_validator("id")
-    @classmethod
-    def _id_fits_token(cls, value: int) -> int:
-        return _within(value, CLUSTER_IDS)
+class RelayCluster(ClusterSection):
+    """A cluster that the IPv4 datapath can reach."""
 
     @pydantic.field_validator("prefix")
     @classmethod
-    def _is_v4_prefix(cls, value: Network) -> Network:
-        if value.version != 6 or value.prefixlen != 96:
-            raise ValueError(f"has to be an IPv6 /96; for IPv4 write '{IPV4_PREFIX}'")
+    def _is_v4_prefix(cls, value: ipaddress.IPv6Network) -> ipaddress.IPv6Network:
         if value != IPV4_PREFIX:
             raise ValueError(f"IPv6 inner networks are not carried yet; write '{IPV4_PREFIX}'")
         return value
@@ -125,23 +89,10 @@ class ClusterSection(Settings):
     @pydantic.field_validator("allow")
     @classmethod
     def _allows_v4(cls, value: tuple[Network, ...]) -> tuple[Network, ...]:
-        if not value:
-            raise ValueError("allows nothing; list the transceivers' networks")
         for network in value:
             if network.version != 4:
                 raise ValueError(f"'{network}' is outside the prefix; list IPv4 networks")
         return value
-
-    @pydantic.field_validator("ports")
-    @classmethod
-    def _is_range(cls, value: tuple[int, int]) -> tuple[int, int]:
-        if not 1 <= value[0] <= value[1] <= 65535:
-            raise ValueError("want [first, last] with 1 <= first <= last <= 65535")
-        return value
-
-    def cluster(self) -> Cluster:
-        assert isinstance(self.prefix, ipaddress.IPv6Network)
-        return Cluster(id=self.id, allow=self.allow, prefix=self.prefix, ports=self.ports)
 
 
 class RelayConfig(Settings):
@@ -167,7 +118,7 @@ class RelayConfig(Settings):
     admin: Annotated[Endpoint, _says("HTTP for health, metrics and reading, <ip>:<port>.")] = ADMIN
     vips: Annotated[tuple[Vip, ...], pydantic.Field(alias="vip")]
     interfaces: Annotated[tuple[Interface, ...], pydantic.Field(alias="interface")] = ()
-    clusters: Annotated[tuple[ClusterSection, ...], pydantic.Field(alias="cluster")]
+    clusters: Annotated[tuple[RelayCluster, ...], pydantic.Field(alias="cluster")]
 
     @property
     def pins(self) -> Path:

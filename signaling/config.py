@@ -14,7 +14,8 @@ import pydantic
 
 from relayctl.wire import address
 from relayctl.wire.address import Address
-from relayctl.wire.cluster import IPV4_PREFIX, Cluster, Clusters, Network
+from relayctl.wire.cluster import Clusters
+from relayctl.wire.fields import AbsolutePath, ClusterSection
 from relayctl.wire.settings import Endpoint, Settings
 from signaling.steering import Ingress
 
@@ -32,14 +33,7 @@ def _to_listen(value: object) -> object:
     raise ValueError("want '<ip>:<port>', or 'fd:<number>' of an inherited listening socket")
 
 
-def _absolute(path: Path) -> Path:
-    if not path.is_absolute():
-        raise ValueError(f"is relative; write the whole path, such as '/{path}'")
-    return path
-
-
 Listen = Annotated[Address | int, pydantic.BeforeValidator(_to_listen)]
-AbsolutePath = Annotated[Path, pydantic.AfterValidator(_absolute)]
 
 
 class TransceiverSection(Settings):
@@ -64,32 +58,6 @@ class IngressSection(Settings):
 
     def ingress(self) -> Ingress:
         return Ingress(self.name, self.vips, self.admin)
-
-
-class ClusterSection(Settings):
-    """Transceivers that call ids of one cluster may lead to; the same section as the relay's."""
-
-    id: Annotated[int, pydantic.Field(ge=0, le=65535)]
-    allow: Annotated[tuple[Network, ...], pydantic.Field(min_length=1)]
-    prefix: ipaddress.IPv6Network = IPV4_PREFIX
-    ports: tuple[int, int] = (1024, 65535)  # first and last
-
-    @pydantic.field_validator("prefix")
-    @classmethod
-    def _is_96(cls, value: ipaddress.IPv6Network) -> ipaddress.IPv6Network:
-        if value.prefixlen != 96:
-            raise ValueError(f"has to be an IPv6 /96; for IPv4 write '{IPV4_PREFIX}'")
-        return value
-
-    @pydantic.field_validator("ports")
-    @classmethod
-    def _is_range(cls, value: tuple[int, int]) -> tuple[int, int]:
-        if not 1 <= value[0] <= value[1] <= 65535:
-            raise ValueError("want [first, last] with 1 <= first <= last <= 65535")
-        return value
-
-    def cluster(self) -> Cluster:
-        return Cluster(id=self.id, allow=self.allow, prefix=self.prefix, ports=self.ports)
 
 
 class TlsSection(Settings):

@@ -5,12 +5,12 @@ is looked at by `server.py`.
 """
 
 import ipaddress
-from pathlib import Path
 from typing import Annotated, Literal
 
 import pydantic
 
-from relayctl.wire.cluster import IPV4_PREFIX, Network
+from relayctl.wire.cluster import IPV4_PREFIX
+from relayctl.wire.fields import AbsolutePath, IpNetwork, Prefix
 from relayctl.wire.settings import Endpoint, Settings
 from transceiver.backends.echo import Mode
 
@@ -19,28 +19,6 @@ ENVIRONMENT = "FERRYLINE_TRANSCEIVER_"  # prefix of the variables that override 
 MIN_TOKEN = 16  # characters
 
 
-def _to_network(value: object) -> object:
-    try:
-        return ipaddress.ip_network(value) if isinstance(value, str) else value
-    except ValueError:
-        raise ValueError("is no network; want an address and a length: '10.2.0.0/24'") from None
-
-
-def _to_prefix(value: object) -> object:
-    prefix = _to_network(value)
-    if not isinstance(prefix, ipaddress.IPv6Network) or prefix.prefixlen != 96:
-        raise ValueError("want an IPv6 network of 96 bits; '::ffff:0:0/96' stands for IPv4")
-    return prefix
-
-
-def _absolute(path: Path) -> Path:
-    if not path.is_absolute():
-        raise ValueError(f"is relative; write the whole path, such as '/{path}'")
-    return path
-
-
-RelayNetwork = Annotated[Network, pydantic.BeforeValidator(_to_network)]
-Prefix = Annotated[ipaddress.IPv6Network, pydantic.BeforeValidator(_to_prefix)]
 Seconds = Annotated[float, pydantic.Field(gt=0, le=3600)]
 
 
@@ -55,10 +33,10 @@ class TransceiverConfig(Settings):
 
     listen: Endpoint
     inner: Literal["spp", "plain"] = "spp"
-    relay_networks: tuple[RelayNetwork, ...] = ()
+    relay_networks: tuple[IpNetwork, ...] = ()
     cluster: Annotated[int, pydantic.Field(ge=0, le=65535)]
     cluster_prefix: Prefix = IPV4_PREFIX
-    keys_file: Annotated[Path, pydantic.AfterValidator(_absolute)]
+    keys_file: AbsolutePath
     mint: Annotated[int, pydantic.Field(ge=0, le=31)]
     control_token: str = ""
     capacity: Annotated[int, pydantic.Field(ge=1, le=100_000)] = 30

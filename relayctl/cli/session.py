@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from relayctl.config import ENVIRONMENT, ClusterSection, RelayConfig
+from relayctl.config import ENVIRONMENT, RelayCluster, RelayConfig
 from relayctl.datapath import xdp
 from relayctl.inspect import reader
 from relayctl.inspect.pinned import open_pinned
@@ -75,7 +75,7 @@ class Session:
     def _has_file(self) -> bool:
         return self.config is not None or self.default_config.exists()
 
-    def clusters(self) -> tuple[ClusterSection, ...]:
+    def clusters(self) -> tuple[RelayCluster, ...]:
         """Those of the configuration; none if there is no file."""
         return self.load_config().clusters if self._has_file() else ()
 

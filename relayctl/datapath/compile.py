@@ -167,7 +167,8 @@ def _available() -> int:
 def _require_bpffs(spec: Spec) -> None:
     if not is_bpffs(Path(spec.bpffs)):
         raise DatapathError(
-            f"{spec.bpffs} is no BPF file system: mount -t bpf bpf {spec.bpffs}, or set bpffs"
+            f"{spec.bpffs} is no BPF file system: mount -t bpf bpf {spec.bpffs}, or set bpffs "
+            "(`ip netns exec` hides the one that is there, `nsenter --net` does not)"
         )
 
 

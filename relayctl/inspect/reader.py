@@ -99,7 +99,8 @@ def find(place: Place, open_pins: OpenPins = open_pinned) -> Reader:
     if not place.pins.is_dir():
         raise ReadError(
             f"{place.instance}: no daemon answers at {place.socket} ({refused.strerror}) and "
-            f"nothing is pinned below {place.pins}; start it with `relayctl serve`, or name "
+            f"nothing is pinned below {place.pins} (`ip netns exec` would hide it, `nsenter --net` "
+            "would not); start it with `relayctl serve`, or name "
             "another with --config or --instance"
         )
     try:

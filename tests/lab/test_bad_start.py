@@ -119,6 +119,15 @@ def test_without_a_bpf_file_system(starter: Starter, where: str) -> None:
     expect_failure(starter, done, f"{where} is no BPF file system: mount -t bpf bpf {where}")
 
 
+def test_where_the_bpf_file_system_is_hidden(starter: Starter) -> None:
+    """`ip netns exec` mounts a /sys of its own; a BPF file system mounted there would go with it,
+    and the pins too."""
+    namespace = starter.site.relay.namespace
+    assert namespace is not None
+    done = run(starter.site.host, ["ip", "netns", "exec", namespace, *starter.relay()])
+    expect_failure(starter, done, "is no BPF file system: .*`ip netns exec` hides")
+
+
 @pytest.mark.parametrize("where", ["outer0", "inner0"])
 @pytest.mark.parametrize("how", ["link", "native", "generic"])
 def test_with_somebody_elses_program(starter: Starter, where: str, how: str) -> None:

@@ -1,4 +1,4 @@
-"""A relay whose processes are gone, its program still attached: the kernel answers nobody for it."""
+"""A relay whose processes are gone, its program still attached: the kernel answers nobody."""
 
 import os
 import signal

@@ -223,3 +223,16 @@ def test_a_token_of_another_endpoint_does_not_take_the_flow(
     attacker.send_raw([packet] * REPEATS, services.site.vip[0])
     assert attacker.answers() == []
     victim.expect_unharmed()
+
+
+@pytest.mark.xfail(reason="the relay does not count the flows of a token yet")
+def test_one_token_makes_few_flows(victim: Victim, attacker: Attacker) -> None:
+    """Sources are free to invent, tokens are not: whoever has one must not fill the table."""
+    site = victim.services.site
+    request = binding_request(random.Random(1), victim.token + b":abcd")
+    sources = [(f"10.1.0.{number}", 40000) for number in range(50, 250)]
+    packets = [frame(source, site.vip, request)[14:] for source in sources]
+    attacker.send_raw(packets, site.vip[0], 500)
+    new = [flow for flow in victim.services.flows() if flow["state"] == "new"]
+    victim.expect_unharmed()
+    assert len(new) <= 8

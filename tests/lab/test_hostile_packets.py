@@ -179,6 +179,27 @@ def test_each_leg_has_its_side(deployment: Deployment, grown: Callable[[], Relay
     assert grown().nonzero() == {"drop_wrong_side": 7}
 
 
+OTHERS = (  # of the relay's host, beside what is ours
+    (topology.VIP, 3479),
+    (topology.RELAY_OUTER, 3478),
+    (topology.RELAY_OUTER, 5100),
+)
+INSIDE = ((topology.RELAY_INNER, 5099), (topology.RELAY_INNER, 5116))  # 5100-5115 are ours
+
+
+@pytest.mark.parametrize("theirs", [*OTHERS, *INSIDE])
+def test_datagrams_of_other_services_of_the_host_pass(
+    deployment: Deployment, grown: Callable[[], RelayCounts], theirs: Address
+) -> None:
+    site = deployment.site
+    host = site.transceiver if theirs in INSIDE else site.client
+    payload = spp.encode(spp.Header(("192.0.2.9", 4000), site.vip)) + FORGED
+    with site.relay.udp(*theirs) as service, Attacker(host, "0.0.0.0") as somebody:
+        assert somebody.send([payload], theirs) == 1
+        assert service.recv(2000) == payload
+    assert grown().nonzero() == {}
+
+
 def test_an_inner_host_that_is_no_endpoint_of_the_flow_makes_none(
     deployment: Deployment, grown: Callable[[], RelayCounts]
 ) -> None:

@@ -176,6 +176,27 @@ def test_a_bad_offer(caller: Caller, name: str) -> None:
         expect_refusal(caller.json_offer(offer))
 
 
+ODD_OFFERS = {
+    "only mDNS": instead("10.1.0.2 40000", "8a4e.local 40000"),
+    "no candidate": without("a=candidate"),
+    "nonsense for a candidate": instead("a=candidate:1 1 udp", "a=candidate:\u2603 x"),
+    "a TURN candidate of ours": instead("10.1.0.2 40000 typ host", "127.0.0.1 1 typ relay"),
+    "loopback in c=": instead("c=IN IP4 0.0.0.0", "c=IN IP4 127.0.0.1"),
+    "end of candidates": GOOD + "a=end-of-candidates\r\n",
+    "attributes nobody knows": GOOD + "a=x-y:z\r\na=\r\na\r\nfoo\r\n" * 20,
+    "bare line feeds": GOOD.replace("\r\n", "\n"),
+}
+
+
+@pytest.mark.parametrize("name", ODD_OFFERS)
+def test_an_odd_offer_that_is_good_enough(caller: Caller, name: str) -> None:
+    """Client candidates are not read, let alone resolved: the answer takes no time."""
+    answer = caller.offer(ODD_OFFERS[name])
+    assert answer.status_code == 201, answer.text
+    assert answer.elapsed.total_seconds() < 0.5
+    assert caller.ask("DELETE", answer.headers["location"]).status_code == 204
+
+
 @pytest.mark.parametrize("name", SURROGATES)
 def test_a_character_that_is_none(caller: Caller, name: str) -> None:
     expect_refusal(caller.json_offer(SURROGATES[name]))

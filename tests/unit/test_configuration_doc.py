@@ -34,10 +34,16 @@ def rows(text: str) -> dict[str, str]:
     return dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", text, re.MULTILINE))
 
 
+def sections(base: type[Settings] = Settings) -> Iterator[type[Settings]]:
+    for model in base.__subclasses__():
+        yield model
+        yield from sections(model)
+
+
 def section_of(field: FieldInfo) -> type[Settings] | None:
     """The model of a section, repeated or not."""
     found = re.findall(r"[\w.]+\.(\w+)", str(field.annotation))
-    for model in Settings.__subclasses__():
+    for model in sections():
         if model.__name__ in found:
             return model
     return None

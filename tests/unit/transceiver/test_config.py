@@ -57,7 +57,7 @@ def without(key: str, *more: str) -> str:
         pytest.param(GOOD + "colour = 1", "colour: unknown key", id="unknown"),
         pytest.param(GOOD + "capacity = 0", "capacity", id="capacity"),
         pytest.param(GOOD + "away_after_s = 40", "consent_s", id="away_after_consent"),
-        pytest.param(GOOD + 'cluster_prefix = "10.0.0.0/8"', "96 bits", id="prefix"),
+        pytest.param(GOOD + 'cluster_prefix = "10.0.0.0/8"', "has to be an IPv6 /96", id="prefix"),
         pytest.param(without("keys", 'keys_file = "keys"'), "is relative", id="relative"),
         pytest.param(GOOD + 'backend = "parrot"', "backend", id="backend"),
     ],
