@@ -208,15 +208,22 @@ def test_an_inner_host_that_is_no_endpoint_of_the_flow_makes_none(
     foreign = spp.encode(spp.Header(("192.0.2.9", 4000), ("203.0.113.99", 3478)))
     inner_client = spp.encode(spp.Header((site.endpoint[0], 4000), site.vip))
     inner = (site.relay_inner, 5100)
+    six = spp.encode(spp.Header(("2001:db8::c000:209", 4000), site.vip))
+    six_proxy = spp.encode(spp.Header(("192.0.2.9", 4000), ("2001:db8::cb00:710a", 3478)))
+    nowhere = [
+        spp.encode(spp.Header(client, site.vip)) + FORGED
+        for client in (("224.0.0.1", 4000), ("192.0.2.9", 0), ("127.0.0.1", 4000), site.vip)
+    ]
     with Attacker(site.transceiver, topology.TRANSCEIVERS[0]) as attacker:
         attacker.send([b"", b"\x56", b"\x56\xec", own, own[:37], FORGED], inner)
+        attacker.send([six + FORGED, six_proxy + FORGED], inner)
         attacker.send([foreign + FORGED], inner)
-        attacker.send([inner_client + FORGED], inner)
+        attacker.send([inner_client + FORGED, *nowhere], inner)
         assert attacker.answers() == []
     counts = grown().nonzero()
     assert counts == {
-        "drop_not_spp": 6,
+        "drop_not_spp": 8,
         "drop_foreign_vip": 1,
-        "punt_return": 1,
-        "slow_bad_source": 1,
+        "punt_return": 5,
+        "slow_bad_source": 5,
     }
