@@ -36,7 +36,7 @@ PURE = (
     "signaling.refusal",
 )
 TOUCHES_THE_WORLD = {
-    *("asyncio", "bcc", "ctypes", "fastapi", "fcntl", "httpx", "logging", "os", "pathlib"),
+    *("asyncio", "bcc", "ctypes", "fastapi", "fcntl", "httpx", "logging", "os"),
     *("pyroute2", "random", "secrets", "select", "signal", "socket", "starlette", "subprocess"),
     *("sys", "threading", "time", "uvicorn"),
 }

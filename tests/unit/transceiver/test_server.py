@@ -50,7 +50,7 @@ def test_a_port_in_use_is_named(tmp_path: Path, kind: socket.SocketKind) -> None
             taken.bind(it.listen)
             name = "UDP" if kind is socket.SOCK_DGRAM else "TCP"
             with pytest.raises(
-                StartError, match=f"{it.listen[1]}': {name}: Address already in use"
+                StartError, match=f"{it.listen[1]}': {name}: another process has it"
             ):
                 Transceiver(it)
 
