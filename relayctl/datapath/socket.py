@@ -155,7 +155,7 @@ class SocketDatapath:
         except spp.SppError:
             return Reason.DROP_NOT_SPP, None
         payload = event.payload
-        if not payload:
+        if not payload or not header.is_v4:
             return Reason.DROP_NOT_SPP, None
         if not self._policy.is_inside(event.sender[0]):
             return Reason.DROP_NOT_AN_ENDPOINT, None

@@ -148,7 +148,7 @@ def _from_endpoint(event: FromEndpoint, view: View, now: int) -> list[Action]:
         header = spp.decode(event.header)
     except SppError:
         raise _Drop(Reason.SLOW_NOT_SPP) from None
-    if not event.payload:
+    if not event.payload or not header.is_v4:  # the flow table holds IPv4 clients only
         raise _Drop(Reason.SLOW_NOT_SPP)
     vip = view.vip(header.proxy)
     if vip is None:

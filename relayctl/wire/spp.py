@@ -37,6 +37,11 @@ class Header:
     client: Address
     proxy: Address
 
+    @property
+    def is_v4(self) -> bool:
+        """Whether both addresses are IPv4, or IPv4-mapped on the wire."""
+        return ":" not in self.client[0] and ":" not in self.proxy[0]
+
 
 @functools.lru_cache(maxsize=65536)
 def encode(header: Header) -> bytes:

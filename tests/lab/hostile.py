@@ -1,11 +1,10 @@
 """Hostile datagrams: noise of every length, cut and bent STUN, tokens that lead nowhere.
 
-Pure and seeded: the same seed gives the same datagrams. Each has a label, and `FATES` tells what a
-relay that knows no flow of the sender has to count for it. None of them may ever be answered.
+Pure and seeded: the same seed gives the same datagrams. Each has a label, and `FATES` beside it
+tells what a relay has to count for it. None of them may ever be answered.
 """
 
 import base64
-import enum
 import random
 import struct
 import zlib
@@ -13,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 
-from relayctl.reason import Reason
 from relayctl.wire import spp
 from relayctl.wire.address import Address
 from relayctl.wire.route_token import Key, Route, mint
 from relayctl.wire.stun import MAGIC_COOKIE, USERNAME
+from tests.lab.hostile_label import Label
 
 LONGEST = 1400  # bytes of noise
 FOREIGN_CLUSTER = 4711
@@ -28,75 +27,6 @@ _OTHER_STUN = (0x0011, 0x0101, 0x0111, 0x0003, 0x0004, 0x0103, 0x0016, 0x3FFF, 0
 _SOFTWARE, _PRIORITY, _INTEGRITY, _FINGERPRINT = 0x8022, 0x0024, 0x0008, 0x8028
 _FINGERPRINT_XOR = 0x5354554E  # RFC 8489 section 14.7
 _UNKNOWN_KEY_ID = 29
-
-
-class Label(enum.StrEnum):
-    EMPTY = "empty"
-    NOISE_STUN = "noise_stun"  # by first byte, RFC 7983
-    NOISE_DTLS = "noise_dtls"
-    NOISE_RTP = "noise_rtp"
-    NOISE_OTHER = "noise_other"
-    SPP_LIKE = "spp_like"
-    DTLS_LIKE = "dtls_like"
-    RTP_LIKE = "rtp_like"
-    RTCP_LIKE = "rtcp_like"
-    STUN_OTHER = "stun_other"  # responses, indications, TURN
-    STUN_CUT = "stun_cut"
-    STUN_TRAILED = "stun_trailed"  # more bytes than it says
-    STUN_ODD = "stun_odd"  # a length that is no multiple of 4
-    STUN_NO_COOKIE = "stun_no_cookie"
-    STUN_BARE = "stun_bare"  # no attribute at all
-    STUN_OVERRUN = "stun_overrun"  # an attribute that is longer than the message
-    STUN_LATE = "stun_late"  # USERNAME behind too much else
-    STUN_UNSIGNED = "stun_unsigned"  # USERNAME behind MESSAGE-INTEGRITY
-    NO_COLON = "no_colon"
-    SHORT_UFRAG = "short_ufrag"  # 4 characters
-    LONG_UFRAG = "long_ufrag"  # 256
-    BAD_CHARACTERS = "bad_characters"
-    BAD_VERSION = "bad_version"
-    FORGED = "forged"
-    BENT_TOKEN = "bent_token"
-    UNKNOWN_KEY = "unknown_key"
-    FOREIGN_CLUSTER = "foreign_cluster"
-    NOT_ALLOWED = "not_allowed"
-    BENT = "bent"  # some bytes of a request overwritten: any fate will do
-
-
-_NO_FLOW = (Reason.DROP_NO_FLOW,)
-_ORPHAN = (Reason.PUNT_ORPHAN, Reason.SLOW_ORPHAN)
-_BAD_USERNAME = (Reason.PUNT_FIRST, Reason.SLOW_BAD_USERNAME)
-_FORGED = (Reason.PUNT_FIRST, Reason.SLOW_FORGED)
-
-FATES: Mapping[Label, tuple[Reason, ...]] = {
-    Label.EMPTY: _NO_FLOW,
-    Label.NOISE_STUN: _NO_FLOW,
-    Label.NOISE_DTLS: _ORPHAN,
-    Label.NOISE_RTP: _ORPHAN,
-    Label.NOISE_OTHER: _NO_FLOW,
-    Label.SPP_LIKE: _NO_FLOW,
-    Label.DTLS_LIKE: _ORPHAN,
-    Label.RTP_LIKE: _ORPHAN,
-    Label.RTCP_LIKE: _ORPHAN,
-    Label.STUN_OTHER: _NO_FLOW,
-    Label.STUN_CUT: _NO_FLOW,
-    Label.STUN_TRAILED: _NO_FLOW,
-    Label.STUN_ODD: _NO_FLOW,
-    Label.STUN_NO_COOKIE: _NO_FLOW,
-    Label.STUN_BARE: _BAD_USERNAME,
-    Label.STUN_OVERRUN: (Reason.PUNT_FIRST, Reason.SLOW_MALFORMED),
-    Label.STUN_LATE: _BAD_USERNAME,
-    Label.STUN_UNSIGNED: _BAD_USERNAME,
-    Label.NO_COLON: _BAD_USERNAME,
-    Label.SHORT_UFRAG: _BAD_USERNAME,
-    Label.LONG_UFRAG: _BAD_USERNAME,
-    Label.BAD_CHARACTERS: _BAD_USERNAME,
-    Label.BAD_VERSION: _BAD_USERNAME,
-    Label.FORGED: _FORGED,
-    Label.BENT_TOKEN: _FORGED,
-    Label.UNKNOWN_KEY: (Reason.PUNT_FIRST, Reason.SLOW_UNKNOWN_KEY),
-    Label.FOREIGN_CLUSTER: (Reason.PUNT_FIRST, Reason.SLOW_UNKNOWN_CLUSTER),
-    Label.NOT_ALLOWED: (Reason.PUNT_FIRST, Reason.SLOW_NOT_ALLOWED),
-}
 
 
 _NOISE: Mapping[Label, Sequence[int]] = {
@@ -303,3 +233,7 @@ class _Forge:
     def _token_with(self, head: int) -> bytes:
         """24 characters whose first byte is `head`; the rest is chance."""
         return base64.b64encode(bytes([head]) + self._source.randbytes(17))
+
+
+FORGED = binding_request(random.Random(5), b"NoTokenButTwentyFourChar:abcd")
+"""A check whose token nobody made."""

@@ -128,8 +128,9 @@ def test_where_the_bpf_file_system_is_hidden(starter: Starter) -> None:
     expect_failure(starter, done, "is no BPF file system: .*`ip netns exec` hides")
 
 
-@pytest.mark.parametrize("where", ["outer0", "inner0"])
-@pytest.mark.parametrize("how", ["link", "native", "generic"])
+@pytest.mark.parametrize(
+    ("where", "how"), [("outer0", "link"), ("inner0", "native"), ("inner0", "generic")]
+)
 def test_with_somebody_elses_program(starter: Starter, where: str, how: str) -> None:
     """On the second interface too: the first one must be let go again."""
     relay = starter.site.relay

@@ -11,7 +11,7 @@ from tests.clients.lean_driver import LeanDriver
 from tests.lab import http
 from tests.lab.attacker import Attacker
 from tests.lab.deployment import Deployment, deploy
-from tests.lab.test_hostile_packets import FORGED
+from tests.lab.hostile import FORGED
 
 RATE = 50.0
 UNHEARD_S = 5  # longer than the program waits for a heartbeat

@@ -3,32 +3,23 @@
 Whoever reads the client's packets has all of these; none of them proves anything.
 """
 
-import contextlib
 import random
-import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
 from relayctl.reason import Reason
-from relayctl.wire.address import Address, parse, render
 from relayctl.wire.route_token import Route, mint
-from tests.clients.lean_driver import LeanDriver
 from tests.kernel.packets import frame
-from tests.lab import frame as frames
-from tests.lab import http, relay_counts
+from tests.lab import relay_counts
 from tests.lab.attacker import Attacker
 from tests.lab.deployment import Deployment, Place, deploy
-from tests.lab.frame import Datagram, Kind
 from tests.lab.hostile import binding_request, datagrams
 from tests.lab.relay_counts import RelayCounts
 from tests.lab.service_config import CLUSTER
-from tests.lab.services import Services
-from tests.lab.test_hostile_input import target
 from tests.lab.topology import CLIENT_2
+from tests.lab.victim import Victim, dropped, grown, spy_on, target
 
 REPEATS = 20
 SWEEP_S = 2.5  # until the relay knows whose an SSRC is
@@ -41,89 +32,10 @@ def deployment(request: pytest.FixtureRequest, lab_prefix: str) -> Iterator[Depl
         yield deployment
 
 
-@dataclass
-class Victim:
-    """A call that goes on, and what could be read of it."""
-
-    services: Services
-    lean: LeanDriver
-    id: str
-    client: Address
-    token: bytes
-    check: bytes
-    rtp: list[bytes]
-    dtls: list[bytes]
-
-    @property
-    def username(self) -> bytes:
-        match = re.search(rb"[A-Za-z0-9+/]{24}:[A-Za-z0-9+/]+", self.check)
-        assert match
-        return match[0]
-
-    def seen(self) -> dict[str, Any]:
-        """As the transceiver sees it."""
-        found: dict[str, Any] = self.services.call(self.id).json()
-        return found
-
-    def expect_unharmed(self) -> None:
-        """Raises `AssertionError`; ends the call."""
-        seen = self.seen()
-        (flow,) = [flow for flow in self.services.flows() if flow["client"] == render(self.client)]
-        (call,) = self.lean.stop()["calls"]
-        assert (seen["state"], seen["client"], seen["moves"]) == (
-            "connected",
-            render(self.client),
-            0,
-        )
-        assert flow["endpoint"] == render(self.services.site.endpoint)
-        assert call["lost"] == {"up": 0, "down": 0, "up_reported": 0}
-        assert call["rejected"] == 0
-        assert call["gap_ms"] < 200
-
-
-@contextlib.contextmanager
-def spy_on(deployment: Deployment) -> Iterator[Victim]:
-    """Start a call and read what its client sends."""
-    services, site = deployment.services, deployment.site
-    with (
-        site.client.capture("eth0") as wire,
-        LeanDriver.start(site.client, site.calls_url, site.client_host) as lean,
-    ):
-        time.sleep(0.3)
-        wire.setblocking(False)
-        seen = list(_datagrams_to(site.vip, wire))
-        (call,) = lean.report()["calls"]
-        client = parse(services.call(call["id"]).json()["client"])
-        mine = [each for each in seen if each.source == client]
-        check = next(each.payload for each in mine if each.payload[:2] == b"\x00\x01")
-        token = re.search(rb"([A-Za-z0-9+/]{24}):", check)
-        assert token
-        yield Victim(
-            services=services,
-            lean=lean,
-            id=call["id"],
-            client=client,
-            token=token[1],
-            check=check,
-            rtp=[each.payload for each in mine if each.kind is Kind.RTP],
-            dtls=[each.payload for each in mine if each.kind is Kind.DTLS],
-        )
-
-
-@pytest.fixture
+@pytest.fixture(scope="module")
 def victim(deployment: Deployment) -> Iterator[Victim]:
     with spy_on(deployment) as victim:
         yield victim
-
-
-def _datagrams_to(vip: Address, wire: Any) -> Iterator[Datagram]:
-    while True:
-        try:
-            found = frames.parse(wire.recv(65536))
-        except BlockingIOError:
-            return
-        if found is not None and found.destination == vip:
-            yield found
 
 
 @pytest.fixture
@@ -131,20 +43,6 @@ def attacker(deployment: Deployment) -> Iterator[Attacker]:
     """On another address than the client."""
     with Attacker(deployment.site.client, CLIENT_2) as attacker:
         yield attacker
-
-
-def dropped(services: Services) -> dict[str, int]:
-    """Datagrams that the transceiver dropped, by reason."""
-    site = services.site
-    metrics = http.request(site.transceiver, f"{site.transceiver_url}/metrics").text
-    pattern = r'^ferryline_transceiver_datagrams_dropped_total\{reason="(\w+)"\} (\S+)$'
-    return {name: int(float(n)) for name, n in re.findall(pattern, metrics, re.MULTILINE)}
-
-
-def grown(services: Services, before: dict[str, int]) -> dict[str, int]:
-    time.sleep(0.2)
-    after = dropped(services)
-    return {name: n - before.get(name, 0) for name, n in after.items() if n != before.get(name, 0)}
 
 
 def test_a_check_without_the_password_is_not_answered(victim: Victim, attacker: Attacker) -> None:

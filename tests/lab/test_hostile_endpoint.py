@@ -11,11 +11,10 @@ from tests.lab import topology
 from tests.lab.attacker import Attacker
 from tests.lab.deployment import Deployment, deploy
 from tests.lab.hostile import binding_request, datagrams
-from tests.lab.test_hijack import Victim, dropped, grown, spy_on
-from tests.lab.test_hostile_input import target
+from tests.lab.victim import Victim, dropped, grown, spy_on, target
 
 SEED = 21
-COUNT = 2900
+COUNT = 1450
 CLIENT = ("192.0.2.9", 4000)
 
 
@@ -25,7 +24,7 @@ def deployment(lab_prefix: str) -> Iterator[Deployment]:
         yield deployment
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def victim(deployment: Deployment) -> Iterator[Victim]:
     with spy_on(deployment) as victim:
         yield victim

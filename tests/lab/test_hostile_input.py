@@ -11,10 +11,11 @@ from tests.clients.lean_driver import LeanDriver
 from tests.lab import http, relay_counts
 from tests.lab.attacker import Attacker
 from tests.lab.deployment import Deployment, Place, deploy
-from tests.lab.hostile import FATES, Label, Target, datagrams
+from tests.lab.hostile import datagrams
+from tests.lab.hostile_label import FATES, Label
 from tests.lab.relay_counts import PROGRAM, SLOW, RelayCounts
-from tests.lab.service_config import CLUSTER
 from tests.lab.services import Services
+from tests.lab.victim import target
 
 SEED = 20
 COUNT = 10_179  # every label 351 times, noise of every length
@@ -71,30 +72,6 @@ def storm(deployment: Deployment) -> Storm:
             http.request(site.relay, f"{site.admin_url}/readyz").status,
             http.request(site.transceiver, f"{site.transceiver_url}/readyz").status,
         ),
-    )
-
-
-def target(services: Services) -> Target:
-    """The relay as somebody knows it who has its route key."""
-    site = services.site
-    return Target(
-        key=services.setup.key,
-        cluster=CLUSTER,
-        endpoint=site.endpoint,
-        forbidden=(
-            ("8.8.8.8", 5000),
-            ("10.1.0.1", 5000),
-            ("169.254.169.254", 80),
-            ("127.0.0.1", 5000),
-            ("0.0.0.0", 5000),
-            ("224.0.0.1", 5000),
-            ("255.255.255.255", 5000),
-            (site.vip[0], site.vip[1]),
-            (site.relay_inner, 5100),
-            (site.endpoint[0], 1023),
-            (site.endpoint[0], 0),
-        ),
-        vip=site.vip,
     )
 
 

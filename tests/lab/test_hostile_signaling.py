@@ -17,7 +17,7 @@ from tests.lab import http
 from tests.lab.deployment import Deployment, deploy
 
 SEED = 22
-MUTATIONS = 300
+MUTATIONS = 120
 JSON, SDP = "application/json", "application/sdp"
 
 GOOD = sdp.offer(

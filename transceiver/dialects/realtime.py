@@ -13,6 +13,7 @@ from transceiver.dialects.base import Message
 LABEL = "oai-events"
 MODEL = "echo"
 MAX_DEPTH = 32  # of a client's JSON
+MAX_SESSION = 128 * 1024  # characters of JSON: updates add up
 
 _READ_ONLY = ("id", "object", "expires_at")
 
@@ -53,8 +54,13 @@ class Realtime:
         if not isinstance(changes, dict):
             return [self._error("invalid_session", "want an object", "session", event_id)]
         changed = {key: value for key, value in changes.items() if key not in _READ_ONLY}
-        self._session = _merged(self._session, changed)
-        return [self._event("session.updated", session=self._session)]
+        session = _merged(self._session, changed)
+        answer = self._event("session.updated", session=session)
+        if len(answer) > MAX_SESSION:
+            detail = f"the session would take more than {MAX_SESSION} characters"
+            return [self._error("session_too_large", detail, "session", event_id)]
+        self._session = session
+        return [answer]
 
     def too_large(self) -> list[Message]:
         return [self._error("message_too_large", "the message is above a=max-message-size")]
@@ -75,10 +81,15 @@ class Realtime:
 
 def _parse(message: Message) -> dict[str, Any] | None:
     try:
-        event = json.loads(message)
+        event = json.loads(message, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None
     return event if isinstance(event, dict) and _depth_fits(event, MAX_DEPTH) else None
+
+
+def _refuse(constant: str) -> None:
+    """NaN and Infinity: Python reads and writes them, a browser's JSON does not."""
+    raise ValueError(constant)
 
 
 def _depth_fits(value: object, depth: int) -> bool:

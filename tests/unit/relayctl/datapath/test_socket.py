@@ -65,6 +65,9 @@ def from_endpoint(
         pytest.param(from_endpoint(b""), Reason.DROP_NOT_SPP, id="no_payload"),
         pytest.param(from_endpoint(header=b"\x16" * 38), Reason.DROP_NOT_SPP, id="no_spp"),
         pytest.param(
+            from_endpoint(header=spp_header(("2001:db8::1", 9))), Reason.DROP_NOT_SPP, id="six"
+        ),
+        pytest.param(
             from_endpoint(header=spp_header(vip=("203.0.113.10", 3479))),
             Reason.DROP_FOREIGN_VIP,
             id="vip",

@@ -240,6 +240,9 @@ def test_deleted_flows_stay_deleted_for_a_while(view: FakeView) -> None:
         pytest.param(from_endpoint(header=b"\x56\xec"), Reason.SLOW_NOT_SPP, id="cut"),
         pytest.param(from_endpoint(b""), Reason.SLOW_NOT_SPP, id="no_payload"),
         pytest.param(
+            from_endpoint(header=spp_header(("2001:db8::1", 9))), Reason.SLOW_NOT_SPP, id="six"
+        ),
+        pytest.param(
             from_endpoint(header=spp_header(vip=("203.0.113.11", 3478))),
             Reason.SLOW_FOREIGN_VIP,
             id="vip",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transceiver.dialects.realtime import MAX_DEPTH, Realtime
+from transceiver.dialects.realtime import MAX_DEPTH, MAX_SESSION, Realtime
 
 
 def dialect() -> Realtime:
@@ -70,7 +70,13 @@ def test_errors_name_the_event(event: Any, code: str, of: str | None) -> None:
     assert answer["error"]["event_id"] == of
 
 
-@pytest.mark.parametrize("message", ["{", "", b"\xff", "[" * 100_000])
+BARE = '{"type": "session.update", "session": {"x": %s}}'
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["{", "", b"\xff", "[" * 100_000, BARE % "NaN", BARE % "-Infinity", BARE % ("9" * 5000)],
+)
 def test_what_is_no_json_is_an_error(message: str | bytes) -> None:
     (answer,) = dialect().received(message)
     assert json.loads(answer)["error"]["code"] == "invalid_json"
@@ -85,6 +91,20 @@ def test_depth_is_bounded(depth: int, kind: str) -> None:
         value = [value]
     event = {"type": "session.update", "session": {"x": value}}
     assert say(dialect(), event)["type"] == kind
+
+
+def test_updates_do_not_add_up_for_ever() -> None:
+    realtime = dialect()
+    kinds = [
+        say(realtime, {"type": "session.update", "session": {f"x{number}": "y" * 10_000}})["type"]
+        for number in range(20)
+    ]
+    assert kinds[:10] == ["session.updated"] * 10
+    refused = say(realtime, {"type": "session.update", "session": {"z": "y" * 10_000}})
+    assert refused["error"]["code"] == "session_too_large"
+    small = say(realtime, {"type": "session.update", "session": {"instructions": "hi"}})
+    assert small["session"]["instructions"] == "hi"
+    assert len(json.dumps(small)) <= MAX_SESSION
 
 
 def test_too_large_is_an_error() -> None:
