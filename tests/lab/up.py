@@ -144,16 +144,22 @@ def _tell(state: UpState, rootless: str | None) -> None:
     print("stop:     make down")
 
 
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise argparse.ArgumentTypeError(f"{text} is no port; choose one of 1-65535")
+    return int(text)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Start Ferryline in the background")
-    parser.add_argument("--port", type=int, default=8080, help="of the page, on localhost")
+    parser.add_argument("--port", type=_port, default=8080, help="of the page, on localhost")
     parser.add_argument("--host", help="an address of this machine to serve https on, too")
     parser.add_argument("--rootless", action="store_true", help="as if we were not root")
     arguments = parser.parse_args()
     rootless = "asked for" if arguments.rootless else namespace.unavailable()
     found = up_state.load()
     if found is not None and not found.ended():
-        print("already up")
+        print("already up (PORT and HOST count at the next start: `make down` first)")
         _tell(found, None if found.datapath == "xdp" else "as it was started")
         return
     if found is not None:

@@ -1,6 +1,16 @@
 import fcntl
 
+import pytest
+
+from relayctl.inspect.reader import now
 from tests.unit.relayctl.cli.conftest import Relay
+
+
+@pytest.fixture
+def relay(relay: Relay) -> Relay:
+    """Its daemon has stopped in order."""
+    relay.datapath.beat(0)
+    return relay
 
 
 def test_unload_asks(relay: Relay) -> None:
@@ -22,6 +32,14 @@ def test_unload_of_a_running_relay_is_refused(relay: Relay) -> None:
         found = relay.run("unload", "--yes")
     assert found.exit_code == 1
     assert "stop it first: kill" in found.stderr
+    assert relay.unloaded == []
+
+
+def test_unload_under_a_daemon_with_another_lock_is_refused(relay: Relay) -> None:
+    relay.datapath.beat(now())
+    found = relay.run("unload", "--yes")
+    assert found.exit_code == 1
+    assert "its packet process is alive" in found.stderr
     assert relay.unloaded == []
 
 
