@@ -32,10 +32,10 @@ def test_calls_survive_kill_and_restart_of_the_relay(deployment: Deployment) -> 
         after = services.flows()
         final = lean.stop()["calls"]
 
-    assert [call["gap_ms"] < 200 for call in while_dead] == [True] * CALLS
+    assert [call["gap_ms"] < 800 for call in while_dead] == [True] * CALLS
     assert [call["lost"]["down"] for call in final] == [0] * CALLS
     assert [call["lost"]["up"] for call in final] == [0] * CALLS
-    assert [call["gap_ms"] < 200 for call in final] == [True] * CALLS
+    assert [call["gap_ms"] < 800 for call in final] == [True] * CALLS
     counted = {flow["client"]: flow["packets"]["up"] for flow in after}
     assert counted.keys() == {flow["client"] for flow in before}
     assert all(counted[flow["client"]] > flow["packets"]["up"] + 200 for flow in before)
