@@ -9,10 +9,8 @@ from tests.clients.lean_driver import LeanDriver
 from tests.lab.deployment import Deployment, Place, deploy
 from tests.lab.topology import Lab
 
-
-HEALED_MS = (
-    800  # without its cure each of these takes over a second; figures are measured elsewhere
-)
+# Without its cure each of these takes over a second; `make figures` measures them.
+HEALED_MS = 800
 
 
 @pytest.fixture(scope="module", params=["xdp", "socket"])
