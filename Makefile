@@ -4,7 +4,7 @@ PYTEST := $(PYTHON) -m pytest
 SOURCES := relayctl transceiver signaling tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo figures test lint format test-unit test-kernel test-hostile test-lab test-browser lock clean
+.PHONY: help setup up down demo figures bench siege fuzz test-kernels test lint format test-unit test-kernel test-hostile test-lab test-browser lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,18 @@ demo: setup ## watch it: two calls of real speech, a table and build/demo/report
 
 figures: setup ## measure: address moves, losses, restarts, kills; build/figures/report.json (10 minutes)
 	@$(PYTHON) -m tests.figures.run
+
+bench: setup ## measure: rates, latency and cost against peers, on a quiet machine; build/bench/report.json, docs/bench
+	@$(PYTHON) -m tests.bench.run $(if $(ONLY),--only $(ONLY))
+
+siege: setup ## measure: floods, spoofing, takeover, replacement under load; build/siege/report.json
+	@$(PYTHON) -m tests.siege.run $(if $(ONLY),--only $(ONLY))
+
+fuzz: setup ## the program against the model, FRAMES=1000000 SEED=; then the codecs, SECONDS=60 each; build/fuzz/report.json
+	@$(PYTHON) -m tests.fuzz.run $(if $(FRAMES),--frames $(FRAMES)) $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
+
+test-kernels: setup ## load, attach and test on stock Debian kernels in QEMU; build/test-kernels/report.json
+	@$(PYTHON) -m tests.kernels.run $(if $(KERNEL),--kernel $(KERNEL))
 
 test: setup lint ## trust it: everything below
 	$(MAKE) -j2 --output-sync=target test-unit test-hostile # two at once: neither measures time

@@ -7,17 +7,24 @@
 #pragma once
 
 /* Who sends: the client's address and the VIP that it sends to. */
-struct flow_key {
+struct flow_key_v4 {
     __be32 client;
     __be16 client_port;
     u16 vip; /* id of the VIP, as the operator gave it */
+};
+
+struct flow_key_v6 {
+    __be32 client[4];
+    __be16 client_port;
+    u16 vip;
+    u32 zero;
 };
 
 /* Which endpoint owns the packets of one client. User space writes an entry when it installs or
    re-points a flow, and deletes it; between the two only this program changes it, in place. */
 struct flow {
     u64 token;        /* first 8 characters of the route token, as in the packet; 0 = unknown */
-    __be32 host;      /* the endpoint's address; with the cluster's prefix, if IPv6 */
+    __be32 host;      /* the endpoint's address; the last word of it, if the cluster is IPv6 */
     __be16 port;      /* the endpoint's port */
     u16 cluster;      /* id of the endpoint's cluster */
     u16 nexthop_in;   /* index into `nexthops`, towards the endpoint; 0 is never valid */
@@ -32,7 +39,7 @@ struct flow {
     u32 packets_up;   /* from the client, whether forwarded or punted */
     u32 packets_down; /* from the endpoint */
     u32 born;         /* stamp of the install */
-    u32 zero;         /* always 0 */
+    u32 answers;      /* punted while contended: unit << 8 | how many in it */
     u64 bytes_up;     /* UDP payload as the client sees it: without the SPP header */
     u64 bytes_down;
 };
@@ -44,11 +51,10 @@ struct nexthop {
     u8 valid;    /* 0: the neighbour is not resolved, punt */
     u8 port;     /* index into `egress`, 1-63 */
     u16 mtu;     /* bytes, IP header included; larger packets are punted */
-    u16 tags[2]; /* VLAN tags, outer first; 0 = none. Not written by the program yet */
+    u16 tags[2]; /* VLAN ids, outer first; 0 = none */
     u8 source_mac[6];
     u8 destination_mac[6];
-    __be32 source;  /* our address on that interface: the inner source address */
-    __be32 gateway; /* the neighbour; only user space reads it */
+    __be32 gateway[4]; /* the neighbour; only user space reads it */
 };
 
 /* What user space tells the program while it runs. */
@@ -62,6 +68,17 @@ struct budget {
     u32 used; /* packets */
 };
 
-_Static_assert(sizeof(struct flow_key) == 8, "relayctl/flow.py: KEY_V4");
+/* Slots of `budgets`: one for each punting reason, then buckets that many tokens, endpoints or
+   clients share. */
+#define RETURN_BUCKETS    1024
+#define ORPHAN_BUCKETS    16384
+#define TOKEN_BUCKETS     65536
+#define FIRST_RETURN_SLOT 64
+#define FIRST_ORPHAN_SLOT (FIRST_RETURN_SLOT + RETURN_BUCKETS)
+#define FIRST_TOKEN_SLOT  (FIRST_ORPHAN_SLOT + ORPHAN_BUCKETS)
+#define BUDGET_SLOTS      (FIRST_TOKEN_SLOT + TOKEN_BUCKETS)
+
+_Static_assert(sizeof(struct flow_key_v4) == 8, "relayctl/flow.py: KEY_V4");
+_Static_assert(sizeof(struct flow_key_v6) == 24, "relayctl/flow.py: KEY_V6");
 _Static_assert(sizeof(struct flow) == 72, "relayctl/flow.py: VALUE");
-_Static_assert(sizeof(struct nexthop) == 28, "relayctl/datapath/base.py: NEXTHOP");
+_Static_assert(sizeof(struct nexthop) == 36, "relayctl/datapath/base.py: NEXTHOP");

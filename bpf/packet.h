@@ -1,48 +1,127 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* Bounds-checked view of an Ethernet, IPv4 and UDP packet. Pure: nothing is looked up or changed.
+/* Bounds-checked view of an Ethernet frame with IPv4 or IPv6 and UDP inside. Pure: nothing is
+   looked up or changed.
 
-   Frames with VLAN tags and IPv6 are not seen here yet: they stay the kernel's. */
+   A packet is ours to carry if it is plain: no IP options, no extension headers, no fragment. What
+   is not plain is seen well enough to know whether it is for us, and left to the kernel. */
 #pragma once
 
 #include <linux/if_ether.h>
 #include <linux/in.h>
 #include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/udp.h>
+
+#define MAX_TAGS 2
 
 #define IP_MORE_FRAGMENTS  0x2000
 #define IP_DONT_FRAGMENT   0x4000
 #define IP_FRAGMENT_OFFSET 0x1fff
 
-struct packet {
-    struct ethhdr *ethernet;
-    struct iphdr *ip;
-    struct udphdr *udp; /* NULL where the frame shows no UDP header: a later fragment, or cut off */
-    u8 *payload;        /* what follows a UDP header without IP options; see payload_at() */
-    void *end;          /* of the frame, which may be padded beyond the datagram */
-    u16 ip_length;      /* bytes, header included, as the IP header says */
-    u16 payload_length; /* bytes, as the UDP header says; set by is_whole() */
+/* An IPv6 address, or an IPv4 one as ::ffff:a.b.c.d (RFC 4291 section 2.5.5.2). */
+struct address {
+    __be32 word[4];
 };
 
-/* False: not IPv4 with UDP inside. */
+#define MAPPED_WORD bpf_htonl(0xffff) /* word 2 of a mapped address */
+
+struct vlan {
+    __be16 control; /* priority, and the VLAN id in the low 12 bits */
+    __be16 type;    /* of what follows */
+};
+
+struct packet {
+    struct ethhdr *ethernet;
+    union {
+        void *network;
+        struct iphdr *ip;
+        struct ipv6hdr *ipv6;
+    };
+    struct udphdr *udp; /* NULL where the frame shows no UDP header: see parse_...() */
+    u8 *payload;        /* what follows the UDP header of a plain packet; see payload_at() */
+    void *end;          /* of the frame, which may be padded beyond the datagram */
+    u32 tags;           /* VLAN ids, outer << 16 | inner; 0 = none */
+    u16 ip_length;      /* bytes, IP header included, as that says */
+    u16 payload_length; /* bytes, as the UDP header says; set by is_whole() */
+    u8 link_length;     /* bytes in front of the IP header */
+    bool is_v6;
+    bool is_extended; /* IPv6 with an extension header */
+};
+
+static __always_inline bool is_vlan(__be16 type)
+{
+    return type == bpf_htons(ETH_P_8021Q) || type == bpf_htons(ETH_P_8021AD);
+}
+
+/* Headers that may stand between IPv6 and UDP: hop-by-hop, routing, fragment, authentication,
+   destination options (RFC 8200 section 4). Each begins with the number of the next one. */
+static __always_inline bool is_extension(u8 header)
+{
+    return header == IPPROTO_HOPOPTS || header == IPPROTO_ROUTING || header == IPPROTO_FRAGMENT ||
+           header == IPPROTO_AH || header == IPPROTO_DSTOPTS;
+}
+
+/* False: no UDP. A later fragment shows no UDP header, nor does a frame that is cut off. */
+static __always_inline bool parse_ipv4(struct packet *packet)
+{
+    struct iphdr *ip = packet->ip;
+    if ((void *)(ip + 1) > packet->end || ip->version != 4 || ip->protocol != IPPROTO_UDP)
+        return false;
+    struct udphdr *udp = (void *)ip + ip->ihl * 4;
+    bool shows_udp = !(ip->frag_off & bpf_htons(IP_FRAGMENT_OFFSET)) && ip->ihl >= 5 &&
+                     (void *)(udp + 1) <= packet->end;
+    packet->udp = shows_udp ? udp : 0;
+    packet->payload = (void *)(ip + 1) + sizeof(*udp);
+    packet->ip_length = bpf_ntohs(ip->tot_len);
+    return true;
+}
+
+/* False: no UDP, as far as the first extension header tells. One with extension headers shows no
+   UDP header. */
+static __always_inline bool parse_ipv6(struct packet *packet)
+{
+    struct ipv6hdr *ip = packet->ipv6;
+    if ((void *)(ip + 1) > packet->end || ip->version != 6)
+        return false;
+    struct udphdr *udp = (void *)(ip + 1);
+    packet->ip_length = sizeof(*ip) + bpf_ntohs(ip->payload_len);
+    packet->payload = (void *)(udp + 1);
+    if (ip->nexthdr == IPPROTO_UDP) {
+        packet->udp = (void *)(udp + 1) <= packet->end ? udp : 0;
+        return true;
+    }
+    if (!is_extension(ip->nexthdr))
+        return false;
+    packet->is_extended = true;
+    u8 *next = (void *)(ip + 1);
+    return (void *)(next + 1) > packet->end || *next == IPPROTO_UDP || is_extension(*next);
+}
+
+/* False: nothing that could be ours. */
 static __always_inline bool parse_packet(void *data, void *end, struct packet *packet)
 {
     struct ethhdr *ethernet = data;
-    struct iphdr *ip = (void *)(ethernet + 1);
-    if ((void *)(ip + 1) > end || ethernet->h_proto != bpf_htons(ETH_P_IP))
+    if ((void *)(ethernet + 1) > end)
         return false;
-    if (ip->version != 4 || ip->protocol != IPPROTO_UDP)
-        return false;
-    struct udphdr *udp = (void *)ip + ip->ihl * 4;
-    bool shows_udp =
-        !(ip->frag_off & bpf_htons(IP_FRAGMENT_OFFSET)) && ip->ihl >= 5 && (void *)(udp + 1) <= end;
-    packet->ethernet = ethernet;
-    packet->ip = ip;
-    packet->udp = shows_udp ? udp : 0;
-    packet->payload = (void *)(ip + 1) + sizeof(*udp);
-    packet->end = end;
-    packet->ip_length = bpf_ntohs(ip->tot_len);
-    packet->payload_length = 0;
-    return true;
+    *packet = (struct packet){.ethernet = ethernet, .end = end, .link_length = sizeof(*ethernet)};
+    __be16 type = ethernet->h_proto;
+    struct vlan *vlan = (void *)(ethernet + 1);
+#pragma unroll
+    for (int i = 0; i < MAX_TAGS; i++) {
+        if (!is_vlan(type))
+            break;
+        if ((void *)(vlan + 1) > end)
+            return false;
+        packet->tags |= (bpf_ntohs(vlan->control) & 0xfff) << (i ? 0 : 16);
+        packet->link_length += sizeof(*vlan);
+        type = vlan->type;
+        vlan += 1;
+    }
+    packet->network = vlan;
+    if (type == bpf_htons(ETH_P_IP))
+        return parse_ipv4(packet);
+    packet->is_v6 = true;
+    return type == bpf_htons(ETH_P_IPV6) && parse_ipv6(packet);
 }
 
 static __always_inline bool is_fragment(const struct packet *packet)
@@ -50,20 +129,19 @@ static __always_inline bool is_fragment(const struct packet *packet)
     return packet->ip->frag_off & bpf_htons(IP_MORE_FRAGMENTS | IP_FRAGMENT_OFFSET);
 }
 
-/* False: the frame, the IP and the UDP length contradict each other, so nobody can read it. Only
-   the first fragment of a datagram has a UDP length, and it is that of the whole. */
+/* False: the frame, the IP and the UDP length contradict each other, so nobody can read it. Where
+   the UDP header is not in sight or is that of a fragment, there is only the IP length. */
 static __always_inline bool is_whole(struct packet *packet)
 {
-    struct iphdr *ip = packet->ip;
-    u16 header_length = ip->ihl * 4;
-    if (ip->ihl < 5 || (void *)ip + packet->ip_length > packet->end)
+    u16 header_length = packet->is_v6 ? sizeof(struct ipv6hdr) : packet->ip->ihl * 4;
+    if (header_length < sizeof(struct iphdr) || packet->network + packet->ip_length > packet->end)
         return false;
-    if (is_fragment(packet))
+    if (packet->is_v6 ? packet->is_extended : is_fragment(packet))
         return packet->ip_length > header_length;
     if (!packet->udp)
         return false;
     u16 udp_length = bpf_ntohs(packet->udp->len);
-    if (udp_length < sizeof(struct udphdr) || udp_length > packet->ip_length - header_length)
+    if (udp_length < sizeof(struct udphdr) || header_length + udp_length > packet->ip_length)
         return false;
     packet->payload_length = udp_length - sizeof(struct udphdr);
     return true;
@@ -72,10 +150,15 @@ static __always_inline bool is_whole(struct packet *packet)
 /* Of a whole packet: it needs more than this program does, and the kernel can do it. */
 static __always_inline bool is_odd(const struct packet *packet)
 {
-    struct iphdr *ip = packet->ip;
-    u32 plain_length = sizeof(*ip) + sizeof(struct udphdr) + packet->payload_length;
+    u32 length = sizeof(struct udphdr) + packet->payload_length;
+    if (packet->is_v6) {
+        struct ipv6hdr *ip = packet->ipv6;
+        return packet->is_extended || ip->hop_limit <= 1 ||
+               packet->ip_length != sizeof(*ip) + length || !packet->udp || !packet->udp->check;
+    }
     /* A longer one has IP options, or bytes behind the datagram. */
-    return is_fragment(packet) || ip->ttl <= 1 || packet->ip_length != plain_length;
+    struct iphdr *ip = packet->ip;
+    return is_fragment(packet) || ip->ttl <= 1 || packet->ip_length != sizeof(*ip) + length;
 }
 
 /* The first `length` bytes of the payload of a packet that is whole and not odd, or NULL. */
@@ -84,6 +167,39 @@ static __always_inline void *payload_at(const struct packet *packet, u16 length)
     if (packet->payload_length < length || (void *)packet->payload + length > packet->end)
         return 0;
     return packet->payload;
+}
+
+static __always_inline struct address mapped(__be32 v4)
+{
+    return (struct address){{0, 0, MAPPED_WORD, v4}};
+}
+
+static __always_inline struct address read_address(const void *from)
+{
+    struct address address;
+    __builtin_memcpy(&address, from, sizeof(address));
+    return address;
+}
+
+static __always_inline struct address source_of(const struct packet *packet)
+{
+    return packet->is_v6 ? read_address(&packet->ipv6->saddr) : mapped(packet->ip->saddr);
+}
+
+static __always_inline struct address destination_of(const struct packet *packet)
+{
+    return packet->is_v6 ? read_address(&packet->ipv6->daddr) : mapped(packet->ip->daddr);
+}
+
+static __always_inline bool is_mapped(const struct address *address)
+{
+    return !(address->word[0] | address->word[1]) && address->word[2] == MAPPED_WORD;
+}
+
+static __always_inline bool is_same(const struct address *a, const struct address *b)
+{
+    return a->word[3] == b->word[3] && a->word[2] == b->word[2] && a->word[1] == b->word[1] &&
+           a->word[0] == b->word[0];
 }
 
 /* First byte of a payload, RFC 7983 section 7. */

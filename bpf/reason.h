@@ -53,7 +53,27 @@
     /* The driver gave no room for the SPP header. */                                           \
     REASON(DROP_HEADROOM, 21, XDP_DROP)                                                         \
     /* The egress port is gone. */                                                              \
-    REASON(DROP_REDIRECT, 22, XDP_DROP)
+    REASON(DROP_REDIRECT, 22, XDP_DROP)                                                         \
+    /* The token gate and takeover */                                                           \
+    /* Binding request whose USERNAME shows no route token. */                                  \
+    REASON(DROP_STUN_SHAPE, 23, XDP_DROP)                                                       \
+    /* The token names a key that we do not have. */                                            \
+    REASON(DROP_UNKNOWN_KEY, 24, XDP_DROP)                                                      \
+    /* The token does not verify. */                                                            \
+    REASON(DROP_FORGED, 25, XDP_DROP)                                                           \
+    /* Authentic, but this token had its share of this unit of time. */                         \
+    REASON(DROP_TOKEN_BUDGET, 26, XDP_DROP)                                                     \
+    /* Live flow, authentic token of another endpoint. */                                       \
+    REASON(PUNT_CONTENDED, 27, XDP_PASS)                                                        \
+    /* Binding success response of a contended flow: it may prove a takeover. */                \
+    REASON(PUNT_ANSWER, 28, XDP_PASS)                                                           \
+    /* DTLS, RTP or RTCP without a flow, beyond the share of one client address. */             \
+    REASON(DROP_ORPHAN_CLIENT_BUDGET, 29, XDP_DROP)                                             \
+    /* Transparent mode */                                                                      \
+    /* From an endpoint to a client that has no flow with it. */                                \
+    REASON(DROP_REPLY_WITHOUT_FLOW, 30, XDP_DROP)                                               \
+    /* Reply that only the kernel could carry, and would under the endpoint's own address. */   \
+    REASON(DROP_REPLY_NOT_CARRIED, 31, XDP_DROP)
 
 enum reason {
 #define REASON(name, number, action) name = number,

@@ -1,27 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* Turn an outer-leg packet into an inner-leg one and back: put a Simple Proxy Protocol header
-   between the UDP header and the payload, or take it away, and write the headers in front anew.
-   Looks nothing up. A packet is changed only when everything about it is decided. */
+/* Turn an outer-leg packet into an inner-leg one and back. Looks nothing up. A packet is changed
+   only when everything about it is decided.
+
+   With SPP: a Simple Proxy Protocol header comes between the UDP header and the payload, or goes,
+   and the headers in front are written anew, in the family of the other leg. Transparent: only the
+   endpoint's or our own address changes, in place. */
 #pragma once
 
 #include "flow.h"
-#include "packet.h"
 #include "node.h"
+#include "packet.h"
 
 #define SPP_MAGIC 0x56EC
 #define SPP_SIZE  38
 
-/* Addresses are IPv6; IPv4 ones are mapped, ::ffff:a.b.c.d (RFC 4291 section 2.5.5.2). */
-struct spp_address {
-    __be16 zero[5];
-    __be16 ones;
-    __be32 v4;
-} __attribute__((packed, aligned(2)));
-
 struct spp {
     __be16 magic;
-    struct spp_address client;
-    struct spp_address proxy; /* the public VIP */
+    struct address client; /* IPv4 ones are mapped */
+    struct address proxy;  /* the public VIP */
     __be16 client_port;
     __be16 proxy_port;
 } __attribute__((packed, aligned(2)));
@@ -30,57 +26,66 @@ _Static_assert(sizeof(struct spp) == SPP_SIZE, "relayctl/wire/spp.py: HEADER_SIZ
 
 /* The headers in front of a rewritten packet. */
 struct envelope {
-    __be32 source;
-    __be32 destination;
+    struct address source;
+    struct address destination;
     __be16 source_port;
     __be16 destination_port;
-    u8 tos; /* DSCP and ECN: copied */
-    u8 ttl;
-    u16 udp_length; /* bytes */
     __be16 udp_checksum;
+    u16 udp_length; /* bytes */
+    u8 traffic;     /* DSCP and ECN: copied */
+    u8 ttl;
+    bool is_v6;
 };
 
-static __always_inline bool is_v4_mapped(const struct spp_address *address)
-{
-    const __be16 *zero = address->zero;
-    return !(zero[0] | zero[1] | zero[2] | zero[3] | zero[4]) && address->ones == 0xffff;
-}
-
-/* The SPP header of an inner-leg packet about an IPv4 client, with at least one byte of payload
-   behind it, or NULL. */
+/* The SPP header of a plain inner-leg packet with at least one byte of payload behind it and client
+   and proxy of one family, or NULL. */
 static __always_inline struct spp *spp_of(const struct packet *packet)
 {
     struct spp *spp = payload_at(packet, SPP_SIZE + 1);
     if (!spp || spp->magic != bpf_htons(SPP_MAGIC))
         return 0;
-    return is_v4_mapped(&spp->client) && is_v4_mapped(&spp->proxy) ? spp : 0;
+    struct address client = read_address(&spp->client), proxy = read_address(&spp->proxy);
+    return is_mapped(&client) == is_mapped(&proxy) ? spp : 0;
 }
 
-/* Ones' complement sum of 16-bit words (RFC 1071): fold until no carry is left. Any 64-bit sum
-   needs at most these four steps, which leave 0x1fffffffe, 0x2fffd, 0x10000 and 0xffff at most. */
+/* Ones' complement sum of 16-bit words (RFC 1071): fold until no carry is left. Fewer than 2^16
+   words of 32 bits are added, so the steps leave 0x10000fffe, 0x1fffe and 0xffff at most. */
 static __always_inline u16 fold(u64 sum)
 {
     sum = (sum & 0xffffffff) + (sum >> 32);
     sum = (sum & 0xffff) + (sum >> 16);
     sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
     return sum;
+}
+
+/* The words of a mapped address add up to those of the IPv4 address: 0xffff is zero. */
+static __always_inline u64 sum_of(const struct address *address, bool is_v6)
+{
+    if (!is_v6)
+        return address->word[3];
+    return (u64)address->word[0] + address->word[1] + address->word[2] + address->word[3];
+}
+
+/* Complements of the words: adding them takes the address away. */
+static __always_inline u64 negative_sum_of(const struct address *address, bool is_v6)
+{
+    if (!is_v6)
+        return (u32)~address->word[3];
+    return (u64)(u32)~address->word[0] + (u32)~address->word[1] + (u32)~address->word[2] +
+           (u32)~address->word[3];
 }
 
 /* By how much the sum over an inner-leg datagram exceeds that over the same outer-leg datagram.
 
    The outer sum counts client, VIP and the outer length in the pseudo header and the UDP header.
-   The inner one finds client and VIP again inside the SPP header (the words of a mapped address
-   add up to those of the IPv4 address, 0xffff being zero), so what remains are our own addresses
-   and ports, the magic, and 38 more bytes in both length fields. Where the local VIP differs from
-   the public one, so do the sums. */
-static __always_inline u16 inner_excess(const struct vip *vip, __be32 source, __be32 destination,
-                                        __be16 source_port, __be16 destination_port)
+   The inner one finds client and VIP again inside the SPP header, so what remains are the inner
+   addresses and ports, the magic, and 38 more bytes in both length fields. Where the local VIP
+   differs from the public one, so do the sums. That holds for every mix of families. */
+static __always_inline u16 inner_excess(const struct vip *vip, bool vip_is_v6, u64 inner_sum)
 {
-    u64 sum = (u64)source + destination + source_port + destination_port;
-    sum += bpf_htons(SPP_MAGIC);
-    sum += bpf_htons(SPP_SIZE) + bpf_htons(SPP_SIZE);
-    sum += vip_excess(vip);
+    u64 sum = inner_sum + bpf_htons(SPP_MAGIC) + bpf_htons(SPP_SIZE) + bpf_htons(SPP_SIZE);
+    sum += sum_of(&vip->public_address, vip_is_v6) + vip->public_port;
+    sum += negative_sum_of(&vip->local_address, vip_is_v6) + (u16)~vip->local_port;
     return fold(sum);
 }
 
@@ -94,98 +99,220 @@ static __always_inline __be16 grown_checksum(__be16 checksum, u16 growth)
     return grown ? grown : 0xffff;
 }
 
-/* Write Ethernet, IPv4 and UDP headers at the front of the frame. False: no room. */
-static __always_inline bool write_headers(struct xdp_md *ctx, const struct nexthop *nexthop,
-                                          const struct envelope *envelope)
+static __always_inline u8 traffic_of(const struct packet *packet)
 {
-    struct ethhdr *ethernet = (void *)(long)ctx->data;
-    struct iphdr *ip = (void *)(ethernet + 1);
-    struct udphdr *udp = (void *)(ip + 1);
-    if ((void *)(udp + 1) > (void *)(long)ctx->data_end)
-        return false;
+    if (!packet->is_v6)
+        return packet->ip->tos;
+    return packet->ipv6->priority << 4 | packet->ipv6->flow_lbl[0] >> 4;
+}
+
+static __always_inline u8 ttl_of(const struct packet *packet)
+{
+    return packet->is_v6 ? packet->ipv6->hop_limit : packet->ip->ttl;
+}
+
+/* Bytes in front of the IP header on the way to a nexthop with these VLAN ids. */
+static __always_inline u32 link_length_with(u16 outer_tag, u16 inner_tag)
+{
+    return sizeof(struct ethhdr) + (outer_tag ? sizeof(struct vlan) : 0) +
+           (inner_tag ? sizeof(struct vlan) : 0);
+}
+
+/* Write Ethernet header and VLAN tags at the front of the frame, which has room for them. An outer
+   tag of two is a service tag (IEEE 802.1ad). */
+static __always_inline void write_link(struct ethhdr *ethernet, const struct nexthop *nexthop,
+                                       u16 outer_tag, u16 inner_tag, bool is_v6)
+{
+    __be16 type = is_v6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
+    struct vlan *tags = (void *)(ethernet + 1);
     __builtin_memcpy(ethernet->h_dest, nexthop->destination_mac, ETH_ALEN);
     __builtin_memcpy(ethernet->h_source, nexthop->source_mac, ETH_ALEN);
-    ethernet->h_proto = bpf_htons(ETH_P_IP);
+    if (!outer_tag) {
+        ethernet->h_proto = type;
+        return;
+    }
+    ethernet->h_proto = bpf_htons(inner_tag ? ETH_P_8021AD : ETH_P_8021Q);
+    tags[0].control = bpf_htons(outer_tag);
+    tags[0].type = inner_tag ? bpf_htons(ETH_P_8021Q) : type;
+    if (inner_tag) {
+        tags[1].control = bpf_htons(inner_tag);
+        tags[1].type = type;
+    }
+}
 
+static __always_inline void write_ipv4(struct iphdr *ip, const struct envelope *envelope)
+{
+    __be32 source = envelope->source.word[3], destination = envelope->destination.word[3];
     ip->version = 4;
     ip->ihl = 5;
-    ip->tos = envelope->tos;
+    ip->tos = envelope->traffic;
     ip->tot_len = bpf_htons(sizeof(*ip) + envelope->udp_length);
     ip->id = 0;
     ip->frag_off = bpf_htons(IP_DONT_FRAGMENT);
     ip->ttl = envelope->ttl;
     ip->protocol = IPPROTO_UDP;
-    ip->saddr = envelope->source;
-    ip->daddr = envelope->destination;
-    u64 sum = (u64)bpf_htons(0x4500 | envelope->tos) + ip->tot_len + ip->frag_off;
+    ip->saddr = source;
+    ip->daddr = destination;
+    u64 sum = (u64)bpf_htons(0x4500 | envelope->traffic) + ip->tot_len + ip->frag_off;
     sum += bpf_htons(envelope->ttl << 8 | IPPROTO_UDP);
-    sum += (u64)envelope->source + envelope->destination;
+    sum += (u64)source + destination;
     ip->check = ~fold(sum);
+}
 
+static __always_inline void write_ipv6(struct ipv6hdr *ip, const struct envelope *envelope)
+{
+    *(__be32 *)ip = bpf_htonl(0x60000000 | (u32)envelope->traffic << 20); /* no flow label */
+    ip->payload_len = bpf_htons(envelope->udp_length);
+    ip->nexthdr = IPPROTO_UDP;
+    ip->hop_limit = envelope->ttl;
+    __builtin_memcpy(&ip->saddr, &envelope->source, sizeof(ip->saddr));
+    __builtin_memcpy(&ip->daddr, &envelope->destination, sizeof(ip->daddr));
+}
+
+/* Bytes from the IP header to the payload. */
+static __always_inline u32 header_length(bool is_v6)
+{
+    return (is_v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)) + sizeof(struct udphdr);
+}
+
+/* Write all headers at the front of a frame that moved by `grown` bytes. Returns where `behind`
+   bytes of payload begin, or NULL: no room. */
+static __always_inline void *write_headers(struct xdp_md *ctx, const struct nexthop *nexthop,
+                                           const struct envelope *envelope, u16 outer_tag,
+                                           u16 inner_tag, u32 behind)
+{
+    void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+    void *network = data + link_length_with(outer_tag, inner_tag);
+    struct udphdr *udp = network + header_length(envelope->is_v6) - sizeof(*udp);
+    if (data + sizeof(struct ethhdr) + MAX_TAGS * sizeof(struct vlan) > end ||
+        (void *)(udp + 1) + behind > end)
+        return 0;
+    write_link(data, nexthop, outer_tag, inner_tag, envelope->is_v6);
+    if (envelope->is_v6)
+        write_ipv6(network, envelope);
+    else
+        write_ipv4(network, envelope);
     udp->source = envelope->source_port;
     udp->dest = envelope->destination_port;
     udp->len = bpf_htons(envelope->udp_length);
     udp->check = envelope->udp_checksum;
-    return true;
+    return udp + 1;
 }
 
-/* Client packet to its flow's endpoint. False: the driver gave no head room; unmodified. */
+/* Client packet to `endpoint`. False: no head room; unmodified. */
 static __always_inline bool push_spp(struct xdp_md *ctx, const struct packet *packet,
                                      const struct vip *vip, const struct flow *flow,
+                                     const struct address *endpoint, const bool to_v6,
                                      const struct nexthop *nexthop)
 {
-    struct iphdr *ip = packet->ip;
+    const bool from_v6 = packet->is_v6;
     struct udphdr *udp = packet->udp;
-    u16 excess = inner_excess(vip, nexthop->source, flow->host, flow->sport, flow->port);
     struct envelope envelope = {
-        .source = nexthop->source,
-        .destination = flow->host,
+        .source = inner_address(to_v6),
+        .destination = *endpoint,
         .source_port = flow->sport,
         .destination_port = flow->port,
-        .tos = ip->tos,
-        .ttl = ip->ttl - 1,
         .udp_length = sizeof(*udp) + SPP_SIZE + packet->payload_length,
-        .udp_checksum = grown_checksum(udp->check, excess),
+        .traffic = traffic_of(packet),
+        .ttl = ttl_of(packet) - 1,
+        .is_v6 = to_v6,
     };
-    __be32 client = ip->saddr;
+    u64 inner_sum = sum_of(&envelope.source, to_v6) + sum_of(endpoint, to_v6) + flow->sport;
+    u16 excess = inner_excess(vip, from_v6, inner_sum + flow->port);
+    envelope.udp_checksum = grown_checksum(udp->check, excess);
+    struct address client = source_of(packet);
     __be16 client_port = udp->source;
+    u16 outer_tag = nexthop->tags[0], inner_tag = nexthop->tags[1];
 
-    if (bpf_xdp_adjust_head(ctx, -SPP_SIZE))
+    int growth = SPP_SIZE + link_length_with(outer_tag, inner_tag) + header_length(to_v6);
+    growth -= packet->link_length + header_length(from_v6);
+    if (bpf_xdp_adjust_head(ctx, -growth))
         return false;
-    struct spp *spp = (void *)(long)ctx->data + sizeof(struct ethhdr) + sizeof(*ip) + sizeof(*udp);
-    if ((void *)(spp + 1) > (void *)(long)ctx->data_end)
+    struct spp *spp = write_headers(ctx, nexthop, &envelope, outer_tag, inner_tag, SPP_SIZE);
+    if (!spp)
         return false;
-    __builtin_memset(spp, 0, sizeof(*spp));
     spp->magic = bpf_htons(SPP_MAGIC);
-    spp->client.ones = 0xffff;
-    spp->client.v4 = client;
-    spp->proxy.ones = 0xffff;
-    spp->proxy.v4 = vip->public_address;
+    __builtin_memcpy(&spp->client, &client, sizeof(client));
+    __builtin_memcpy(&spp->proxy, &vip->public_address, sizeof(spp->proxy));
     spp->client_port = client_port;
     spp->proxy_port = vip->public_port;
-    return write_headers(ctx, nexthop, &envelope);
+    return true;
 }
 
 /* Endpoint packet to the client in its SPP header. False: no such frame; unmodified. */
 static __always_inline bool strip_spp(struct xdp_md *ctx, const struct packet *packet,
                                       const struct spp *spp, const struct vip *vip,
-                                      const struct nexthop *nexthop)
+                                      const bool to_v6, const struct nexthop *nexthop)
 {
-    struct iphdr *ip = packet->ip;
+    const bool from_v6 = packet->is_v6;
     struct udphdr *udp = packet->udp;
-    u16 excess = inner_excess(vip, ip->saddr, ip->daddr, udp->source, udp->dest);
+    struct address source = source_of(packet), destination = destination_of(packet);
+    u64 inner_sum = sum_of(&source, from_v6) + sum_of(&destination, from_v6) + udp->source;
+    u16 excess = inner_excess(vip, to_v6, inner_sum + udp->dest);
     struct envelope envelope = {
         .source = vip->local_address,
-        .destination = spp->client.v4,
+        .destination = read_address(&spp->client),
         .source_port = vip->local_port,
         .destination_port = spp->client_port,
-        .tos = ip->tos,
-        .ttl = ip->ttl - 1,
-        .udp_length = sizeof(*udp) + packet->payload_length - SPP_SIZE,
         .udp_checksum = grown_checksum(udp->check, ~excess),
+        .udp_length = sizeof(*udp) + packet->payload_length - SPP_SIZE,
+        .traffic = traffic_of(packet),
+        .ttl = ttl_of(packet) - 1,
+        .is_v6 = to_v6,
     };
+    u16 outer_tag = nexthop->tags[0], inner_tag = nexthop->tags[1];
 
-    if (bpf_xdp_adjust_head(ctx, SPP_SIZE))
+    int growth = link_length_with(outer_tag, inner_tag) + header_length(to_v6);
+    growth -= SPP_SIZE + packet->link_length + header_length(from_v6);
+    if (bpf_xdp_adjust_head(ctx, -growth))
         return false;
-    return write_headers(ctx, nexthop, &envelope);
+    return write_headers(ctx, nexthop, &envelope, outer_tag, inner_tag, 0);
+}
+
+/* One address and port of a plain packet, and what depends on them: its source or destination. */
+static __always_inline void readdress(void *network, bool is_v6, bool is_source,
+                                      const struct address *address, __be16 port)
+{
+    struct iphdr *ip = network;
+    struct ipv6hdr *ipv6 = network;
+    struct udphdr *udp = network + header_length(is_v6) - sizeof(*udp);
+    __be16 *old_port = is_source ? &udp->source : &udp->dest;
+    u64 growth = sum_of(address, is_v6) + port + (u16) ~*old_port;
+    if (is_v6) {
+        void *place = is_source ? &ipv6->saddr : &ipv6->daddr;
+        struct address old = read_address(place);
+        growth += negative_sum_of(&old, true);
+        __builtin_memcpy(place, address, sizeof(*address));
+        ipv6->hop_limit -= 1;
+    } else {
+        __be32 *place = is_source ? &ip->saddr : &ip->daddr;
+        u64 header_sum = (u64)(u16)~ip->check + (u32) ~*place + address->word[3];
+        ip->check = ~fold(header_sum + (u16)~bpf_htons(0x0100)); /* of the TTL, one less */
+        growth += (u32) ~*place;
+        *place = address->word[3];
+        ip->ttl -= 1;
+    }
+    udp->check = grown_checksum(udp->check, fold(growth));
+    *old_port = port;
+}
+
+/* The same packet under another source or destination. False: no such frame; unmodified. */
+static __always_inline bool rewrite_in_place(struct xdp_md *ctx, const struct packet *packet,
+                                             bool is_source, const struct address *address,
+                                             __be16 port, const struct nexthop *nexthop)
+{
+    u16 outer_tag = nexthop->tags[0], inner_tag = nexthop->tags[1];
+    u32 link_length = link_length_with(outer_tag, inner_tag);
+    int growth = (int)link_length - packet->link_length;
+    const bool is_v6 = packet->is_v6;
+    if (growth && bpf_xdp_adjust_head(ctx, -growth))
+        return false;
+    void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+    void *network = data + link_length;
+    if (data + sizeof(struct ethhdr) + MAX_TAGS * sizeof(struct vlan) > end ||
+        network + header_length(is_v6) > end)
+        return false;
+    write_link(data, nexthop, outer_tag, inner_tag, is_v6);
+    readdress(network, is_v6, is_source, address, port);
+    return true;
 }

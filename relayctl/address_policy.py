@@ -8,34 +8,44 @@ rules compiled in; this copy serves the packet process.
 import ipaddress
 from collections.abc import Collection, Iterable
 
-from relayctl.wire.address import Address, pack_host
+from relayctl.wire.address import Address, is_v6, pack_host
 from relayctl.wire.cluster import Cluster, Clusters, Network
 
-_Range = tuple[int, int]  # mask and network, as 128-bit numbers; IPv4 is mapped
+
+class _Ranges:
+    """Networks of both families. Numbers have 128 bits; an IPv4 address is a mapped one."""
+
+    def __init__(self, networks: Iterable[Network]) -> None:
+        self._v4: list[tuple[int, int]] = []  # mask, network
+        self._v6: list[tuple[int, int]] = []
+        for network in networks:
+            length = network.prefixlen + (96 if network.version == 4 else 0)
+            mask = (1 << 128) - (1 << (128 - length))
+            base = int.from_bytes(pack_host(str(network.network_address)), "big")
+            (self._v4 if network.version == 4 else self._v6).append((mask, base))
+
+    def hold(self, host: str) -> bool:
+        number = int.from_bytes(pack_host(host), "big")
+        for mask, base in self._v6 if is_v6(host) else self._v4:  # noqa: SIM110 - once per client
+            if number & mask == base:
+                return True
+        return False
 
 
-def _range(network: Network) -> _Range:
-    length = network.prefixlen + (96 if network.version == 4 else 0)
-    mask = (1 << 128) - (1 << (128 - length))
-    return mask, _number(str(network.network_address)) & mask
+def _networks(*texts: str) -> list[Network]:
+    return [ipaddress.ip_network(text) for text in texts]
 
 
-def _number(host: str) -> int:
-    return int.from_bytes(pack_host(host), "big")  # remembered there: no second parse
-
-
-_NEVER = tuple(
-    _range(ipaddress.ip_network(text))
-    for text in (
-        "0.0.0.0/8",
-        "169.254.0.0/16",
-        "224.0.0.0/3",  # multicast and reserved, up to broadcast
-        "fe80::/10",
-        "ff00::/8",
-        "::/128",
-    )
+_NEVER = _networks(
+    "0.0.0.0/8",
+    "169.254.0.0/16",
+    "224.0.0.0/3",  # multicast and reserved, up to broadcast
+    "::/128",
+    "::ffff:0:0/96",  # IPv4 in disguise: it would pose as an IPv4 client behind SPP
+    "fe80::/10",
+    "ff00::/8",
 )
-_LOOPBACK = tuple(_range(ipaddress.ip_network(text)) for text in ("127.0.0.0/8", "::1/128"))
+_LOOPBACK = _networks("127.0.0.0/8", "::1/128")
 _CACHE = 65536  # addresses whose verdict is remembered
 
 
@@ -57,11 +67,12 @@ class AddressPolicy:
         clusters = tuple(clusters)
         never = list(_NEVER)
         if not local:
-            never.extend(_LOOPBACK)
-            never.extend(_range(ipaddress.ip_network(host)) for host, _ in sockets)
-        self._allowed = tuple(_range(network) for cluster in clusters for network in cluster.allow)
-        self._never = tuple(never)
-        self._never_clients = (*never, *(() if local or inner_clients else self._allowed))
+            never += _LOOPBACK
+            never += _networks(*(host for host, _ in sockets))
+        allowed = [network for cluster in clusters for network in cluster.allow]
+        self._allowed = _Ranges(allowed)
+        self._never = _Ranges(never)
+        self._never_clients = _Ranges(never if local or inner_clients else never + allowed)
         self._clusters = Clusters(clusters)
         self._sockets = frozenset(sockets)
         self._clients: dict[str, bool] = {}  # host → refused
@@ -75,7 +86,7 @@ class AddressPolicy:
         if refused is None:
             if len(self._clients) >= _CACHE:
                 self._clients.clear()
-            refused = self._clients[host] = _within(host, self._never_clients)
+            refused = self._clients[host] = self._never_clients.hold(host)
         return refused or not port or client in self._sockets
 
     def is_inside(self, host: str) -> bool:
@@ -84,7 +95,7 @@ class AddressPolicy:
         if inside is None:
             if len(self._inside) >= _CACHE:
                 self._inside.clear()
-            inside = self._inside[host] = _within(host, self._allowed)
+            inside = self._inside[host] = self._allowed.hold(host)
         return inside
 
     def owner(self, endpoint: Address) -> int | None:
@@ -97,14 +108,6 @@ class AddressPolicy:
         return owner
 
     def _owner(self, endpoint: Address) -> int | None:
-        if endpoint in self._sockets or _within(endpoint[0], self._never):
+        if endpoint in self._sockets or self._never.hold(endpoint[0]):
             return None
         return self._clusters.owner(endpoint)
-
-
-def _within(host: str, ranges: Iterable[_Range]) -> bool:
-    number = _number(host)
-    for mask, network in ranges:  # noqa: SIM110 - runs once per first packet
-        if number & mask == network:
-            return True
-    return False

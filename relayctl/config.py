@@ -13,10 +13,9 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from relayctl import config_rules
-from relayctl.datapath import maps
+from relayctl.datapath.maps import flow_shapes
 from relayctl.wire import spp
 from relayctl.wire.address import Address
-from relayctl.wire.cluster import IPV4_PREFIX, Network
 from relayctl.wire.fields import AbsolutePath, ClusterSection
 from relayctl.wire.settings import Endpoint, Settings
 
@@ -38,6 +37,21 @@ def _says(text: str) -> Any:
     return pydantic.Field(description=text)
 
 
+def _to_hosts(value: object) -> tuple[str, ...]:
+    """One address, several with commas between (as in a variable), or a list."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+        raise ValueError("want an address as text, or a list with one of each family")
+    hosts = tuple(str(_unicast(part.strip())) for part in parts)
+    for v6, family in ((False, "IPv4"), (True, "IPv6")):
+        if sum(config_rules.is_v6(host) is v6 for host in hosts) > 1:
+            raise ValueError(f"has more than one {family} address; keep one of each family")
+    return hosts
+
+
+Hosts = Annotated[tuple[str, ...], pydantic.BeforeValidator(_to_hosts)]
+
+
 class Vip(Settings):
     """A public address and port. `local` is what arrives on the wire behind a 1:1 NAT."""
 
@@ -56,14 +70,15 @@ class Vip(Settings):
 
     @pydantic.field_validator("public", "own_local")
     @classmethod
-    def _is_unicast_v4(cls, value: Address | None) -> Address | None:
+    def _is_unicast(cls, value: Address | None) -> Address | None:
         if value is not None:
-            _unicast_v4(value[0])
+            _unicast(value[0])
         return value
 
 
 class Interface(Settings):
-    """A network interface that carries the program, and the leg or legs it may bring."""
+    """A network interface, and the leg or legs it may bring. It may be a VLAN device such as
+    `eth0.10`: then the interface below carries the program."""
 
     name: str
     role: Literal["outer", "inner", "both"]
@@ -76,25 +91,6 @@ class Interface(Settings):
         return value
 
 
-class RelayCluster(ClusterSection):
-    """A cluster that the IPv4 datapath can reach."""
-
-    @pydantic.field_validator("prefix")
-    @classmethod
-    def _is_v4_prefix(cls, value: ipaddress.IPv6Network) -> ipaddress.IPv6Network:
-        if value != IPV4_PREFIX:
-            raise ValueError(f"IPv6 inner networks are not carried yet; write '{IPV4_PREFIX}'")
-        return value
-
-    @pydantic.field_validator("allow")
-    @classmethod
-    def _allows_v4(cls, value: tuple[Network, ...]) -> tuple[Network, ...]:
-        for network in value:
-            if network.version != 4:
-                raise ValueError(f"'{network}' is outside the prefix; list IPv4 networks")
-        return value
-
-
 class RelayConfig(Settings):
     """Everything `relayctl serve` needs. Sections keep their TOML names in the singular."""
 
@@ -104,8 +100,14 @@ class RelayConfig(Settings):
         Literal["native", "generic"], _says("How the program is attached; generic is slow.")
     ] = "native"
     keys_file: Annotated[AbsolutePath, _says("Route keys, one `<id> <64 hex digits>` a line.")]
-    max_flows: Annotated[int, _says("Flows the table holds, about 150 bytes each.")] = 262144
-    inner_address: Annotated[str, _says("Our address on the inner network.")]
+    max_flows: Annotated[int, _says("Flows of IPv4 clients, about 150 bytes each.")] = 262144
+    max_flows_v6: Annotated[int, _says("Flows of IPv6 clients, about 160 bytes each.")] = 65536
+    inner: Annotated[
+        Literal["spp", "transparent"], _says("What transceivers get: SPP, or plain UDP.")
+    ] = "spp"
+    inner_addresses: Annotated[
+        Hosts, pydantic.Field(alias="inner_address", description="Ours on the inner network.")
+    ] = ()
     inner_port_base: Annotated[int, _says("First of our inner UDP ports.")] = spp.PORT_BASE
     inner_ports: Annotated[int, _says("Number of inner ports, a power of two.")] = spp.PORT_COUNT
     allow_inner_clients: Annotated[bool, _says("Take clients from allowed networks; for labs.")] = (
@@ -118,7 +120,7 @@ class RelayConfig(Settings):
     admin: Annotated[Endpoint, _says("HTTP for health, metrics and reading, <ip>:<port>.")] = ADMIN
     vips: Annotated[tuple[Vip, ...], pydantic.Field(alias="vip")]
     interfaces: Annotated[tuple[Interface, ...], pydantic.Field(alias="interface")] = ()
-    clusters: Annotated[tuple[RelayCluster, ...], pydantic.Field(alias="cluster")]
+    clusters: Annotated[tuple[ClusterSection, ...], pydantic.Field(alias="cluster")]
 
     @property
     def pins(self) -> Path:
@@ -138,6 +140,17 @@ class RelayConfig(Settings):
     def inner_port_range(self) -> range:
         return range(self.inner_port_base, self.inner_port_base + self.inner_ports)
 
+    def inner_address_for(self, host: str) -> str | None:
+        """Our inner address of the same family as `host`."""
+        return next(
+            (
+                own
+                for own in self.inner_addresses
+                if config_rules.is_v6(own) is config_rules.is_v6(host)
+            ),
+            None,
+        )
+
     @pydantic.field_validator("instance")
     @classmethod
     def _names_files(cls, value: str) -> str:
@@ -152,20 +165,17 @@ class RelayConfig(Settings):
             raise ValueError("the relay needs at least one; add a section")
         return value
 
-    @pydantic.field_validator("max_flows")
+    @pydantic.field_validator("max_flows", "max_flows_v6")
     @classmethod
-    def _fits_memory(cls, value: int) -> int:
+    def _fits_memory(cls, value: int, info: pydantic.ValidationInfo) -> int:
         if value not in MAX_FLOWS:
+            v4, v6 = flow_shapes(max(1, value), max(1, value))
+            shape = v6 if info.field_name == "max_flows_v6" else v4
             raise ValueError(
-                f"would take {megabytes(flow_table_bytes(value))}; "
+                f"would take {megabytes(shape.memory(cpus=1))}; "
                 f"choose {MAX_FLOWS.start}-{MAX_FLOWS[-1]}, about 150 bytes each"
             )
         return value
-
-    @pydantic.field_validator("inner_address")
-    @classmethod
-    def _is_unicast_v4(cls, value: str) -> str:
-        return str(_unicast_v4(value))
 
     @pydantic.field_validator("inner_ports")
     @classmethod
@@ -188,22 +198,30 @@ def _within(value: int, allowed: range) -> int:
     return value
 
 
-def _unicast_v4(host: str) -> ipaddress.IPv4Address:
+def _unicast(host: str) -> config_rules.Host:
     try:
         ip = ipaddress.ip_address(host)
     except ValueError:
-        raise ValueError("is no IP address; give one such as '10.2.0.1'") from None
-    if not isinstance(ip, ipaddress.IPv4Address):
-        raise ValueError("IPv6 is not carried yet; give an IPv4 address")
-    if any(ip in network for network in config_rules.NEVER_USED):
+        raise ValueError("is no IP address; give one such as '10.2.0.1' or 'fd00::1'") from None
+    if ip.version == 6 and ip.ipv4_mapped:
+        raise ValueError(f"is IPv4 in IPv6 form; write '{ip.ipv4_mapped}'")
+    if (ip.version == 6 and ip.scope_id) or any(ip in each for each in config_rules.NEVER_USED):
         raise ValueError("is no unicast address; give one that a host can have")
     return ip
 
 
-def flow_table_bytes(max_flows: int) -> int:
-    """Kernel memory of the flow map, which is allocated whole."""
-    flow_map, *_ = maps.shapes(max(1, max_flows))
-    return flow_map.memory(cpus=1)
+def flow_table_bytes(max_flows: int, max_flows_v6: int) -> int:
+    """Kernel memory of the two flow maps, which are allocated whole."""
+    return sum(shape.memory(cpus=1) for shape in flow_shapes(max_flows, max_flows_v6))
+
+
+def flow_tables(config: RelayConfig) -> str:
+    """What the flow tables take, for people: it is told before it is taken."""
+    size = flow_table_bytes(config.max_flows, config.max_flows_v6)
+    return (
+        f"flow tables: {megabytes(size)} for {config.max_flows} + {config.max_flows_v6} flows "
+        "(IPv4 + IPv6 clients)"
+    )
 
 
 def megabytes(size: int) -> str:

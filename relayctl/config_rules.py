@@ -5,22 +5,35 @@ its value and the mend.
 """
 
 import ipaddress
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from relayctl.datapath.base import PORTS
-from relayctl.datapath.spec import MAX_VIPS
+from relayctl.datapath.spec import MAX_NETWORKS, MAX_VIPS
 from relayctl.wire import spp
 from relayctl.wire.address import render
+from relayctl.wire.cluster import IPV4_PREFIX, Network
 
 if TYPE_CHECKING:
     from relayctl.config import RelayConfig
+    from relayctl.wire.fields import ClusterSection
+
+Host = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 MAX_INTERFACES = PORTS - 1  # egress port 0 is unused
 SOCKET_PATH_BYTES = 107  # sun_path holds 108 with its zero, unix(7)
-LOOPBACK = ipaddress.IPv4Network("127.0.0.0/8")
+LOOPBACK = tuple(ipaddress.ip_network(text) for text in ("127.0.0.0/8", "::1/128"))
 NEVER_USED = tuple(
-    ipaddress.IPv4Network(text)
-    for text in ("0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4")
+    ipaddress.ip_network(text)
+    for text in (
+        "0.0.0.0/8",
+        "169.254.0.0/16",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+        "::/128",
+        "fe80::/10",
+        "ff00::/8",
+    )
 )
 """Networks that hold neither clients nor relays nor transceivers."""
 
@@ -29,15 +42,18 @@ def faults(config: "RelayConfig") -> list[str]:
     """Checks that concern more than one key; each fault names key, value and mend."""
     return [
         *_repeated(config),
-        *_vip_count_faults(config),
+        *_limit_faults(config),
         *_port_faults(config),
         *_interface_faults(config),
+        *_vip_faults(config),
+        *_cluster_faults(config),
+        *(_transparent_faults(config) if config.inner == "transparent" else _spp_faults(config)),
         *_locality_faults(config),
         *_path_faults(config),
     ]
 
 
-def _repeated(config: "RelayConfig") -> list[str]:
+def _repeated(config: "RelayConfig") -> Iterator[str]:
     columns: dict[str, list[object]] = {
         "vip.id": [vip.id for vip in config.vips],
         "vip.public": [render(vip.public) for vip in config.vips],
@@ -45,116 +61,195 @@ def _repeated(config: "RelayConfig") -> list[str]:
         "interface.name": [interface.name for interface in config.interfaces],
         "cluster.id": [cluster.id for cluster in config.clusters],
     }
-    return [
-        f"{key} = {value}: stands {values.count(value)} times; give each its own"
-        for key, values in columns.items()
-        for value in dict.fromkeys(values)
-        if values.count(value) > 1
-    ]
+    for key, values in columns.items():
+        for value in dict.fromkeys(values):
+            if values.count(value) > 1:
+                yield f"{key} = {value}: stands {values.count(value)} times; give each its own"
 
 
-def _vip_count_faults(config: "RelayConfig") -> list[str]:
-    if config.datapath == "socket" or len(config.vips) <= MAX_VIPS:
-        return []
-    return [
-        f"vip = {len(config.vips)} sections: datapath 'xdp' takes {MAX_VIPS}; run another instance "
-        "for the rest"
-    ]
+def _limit_faults(config: "RelayConfig") -> Iterator[str]:
+    """What the program compares one by one, or has egress ports for."""
+    if config.datapath == "socket":
+        return
+    if len(config.vips) > MAX_VIPS:
+        yield (
+            f"vip = {len(config.vips)} sections: datapath 'xdp' takes {MAX_VIPS}; run another "
+            "instance for the rest"
+        )
+    if len(config.interfaces) > MAX_INTERFACES:
+        yield (
+            f"interface = {len(config.interfaces)} sections: datapath 'xdp' takes "
+            f"{MAX_INTERFACES}; remove some"
+        )
+    allowed = sum(len(cluster.allow) for cluster in config.clusters)
+    if allowed > MAX_NETWORKS:
+        yield (
+            f"cluster.allow = {allowed} networks in all: datapath 'xdp' takes {MAX_NETWORKS}; "
+            "write larger networks instead of many small ones"
+        )
 
 
-def _port_faults(config: "RelayConfig") -> list[str]:
+def _port_faults(config: "RelayConfig") -> Iterator[str]:
     ports = config.inner_port_range
     if ports.start < 1024 or ports.stop > 65536:
-        return [
+        yield (
             f"inner_port_base = {ports.start}: ports {ports.start}-{ports[-1]} have to lie in "
             f"1024-65535; the default is {spp.PORT_BASE}"
-        ]
-    return [
-        f"vip.local = {render(vip.local)}: is also one of our inner ports "
-        f"({config.inner_address}, {ports.start}-{ports[-1]}); move inner_port_base"
-        for vip in config.vips
-        if vip.local[0] == config.inner_address and vip.local[1] in ports
-    ]
-
-
-def _interface_faults(config: "RelayConfig") -> list[str]:
-    found = [
-        f"interface.role = 'both' ({interface.name}): whoever sends on that network can pose as a "
-        "transceiver; set trust_l2 = true if nobody else is on it, else use two interfaces"
-        for interface in config.interfaces
-        if interface.role == "both" and not config.trust_l2
-    ]
-    if len(config.interfaces) > MAX_INTERFACES:
-        found.append(
-            f"interface = {len(config.interfaces)} sections: at most {MAX_INTERFACES}; remove some"
         )
+        return
+    for index, vip in enumerate(config.vips):
+        if vip.local[0] in config.inner_addresses and vip.local[1] in ports:
+            yield (
+                f"vip[{index}].local = {render(vip.local)}: is also one of our inner ports "
+                f"({vip.local[0]}, {ports.start}-{ports[-1]}); move inner_port_base"
+            )
+
+
+def _interface_faults(config: "RelayConfig") -> Iterator[str]:
+    for index, interface in enumerate(config.interfaces):
+        if interface.role == "both" and not config.trust_l2:
+            yield (
+                f"interface[{index}].role = 'both' ({interface.name}): whoever sends on that "
+                "network can pose as a transceiver; set trust_l2 = true if nobody else is on it, "
+                "else use two interfaces"
+            )
     roles = {interface.role for interface in config.interfaces}
     if config.datapath == "xdp" and "both" not in roles and not {"outer", "inner"} <= roles:
-        found.append(
+        yield (
             f"interface.role = {', '.join(sorted(roles)) or 'none'}: datapath 'xdp' needs an "
             "'outer' and an 'inner' [[interface]], or one that is 'both'"
         )
-    return found
 
 
-def _locality_faults(config: "RelayConfig") -> list[str]:
-    loopback = [] if config.dev_local else [LOOPBACK]
+def _vip_faults(config: "RelayConfig") -> Iterator[str]:
+    for index, vip in enumerate(config.vips):
+        if is_v6(vip.local[0]) is not is_v6(vip.public[0]):
+            yield (
+                f"vip[{index}].local = {render(vip.local)}: is of another family than public = "
+                f"{render(vip.public)}; give both in one family, and a [[vip]] for each family"
+            )
+
+
+def _cluster_faults(config: "RelayConfig") -> Iterator[str]:
+    for index, cluster in enumerate(config.clusters):
+        for network in cluster.allow:
+            if mend := _outside(network, cluster.prefix):
+                yield f"cluster[{index}].allow = {network}: {mend}"
+
+
+def _outside(network: Network, prefix: ipaddress.IPv6Network) -> str | None:
+    """Why a cluster with `prefix` cannot allow `network`, and the mend."""
+    if isinstance(network, ipaddress.IPv4Network):
+        if prefix == IPV4_PREFIX:
+            return None
+        return f"is IPv4, and prefix = {prefix}; list IPv6 networks inside it"
+    if network.subnet_of(IPV4_PREFIX):
+        v4 = (int(network.network_address) & 0xFFFFFFFF, network.prefixlen - 96)
+        return f"is IPv4 in IPv6 form; write '{ipaddress.IPv4Network(v4)}'"
+    if prefix == IPV4_PREFIX:
+        wanted = network.supernet(new_prefix=96) if network.prefixlen >= 96 else "<its /96>"
+        return f"is IPv6, and prefix is that of IPv4; set prefix = '{wanted}'"
+    if not network.subnet_of(prefix):
+        return f"is not inside prefix = {prefix}; list networks inside it"
+    return None
+
+
+def _spp_faults(config: "RelayConfig") -> Iterator[str]:
+    if not config.inner_addresses:
+        yield "inner_address: missing; give our address on the inner network"
+        return
+    shown = ", ".join(config.inner_addresses)
+    for v6 in sorted({_over_v6(cluster) for cluster in config.clusters}):
+        if all(is_v6(host) is not v6 for host in config.inner_addresses):
+            name = "IPv6" if v6 else "IPv4"
+            ids = [str(cluster.id) for cluster in config.clusters if _over_v6(cluster) is v6]
+            yield (
+                f"inner_address = {shown}: cluster {', '.join(ids)} is {name}; add our {name} "
+                f'address: inner_address = ["{shown}", "{"fd00::1" if v6 else "10.2.0.1"}"]'
+            )
+
+
+def _transparent_faults(config: "RelayConfig") -> Iterator[str]:
+    """Without SPP nothing tells a transceiver which VIP and which family the client sees."""
+    if config.datapath != "xdp":
+        yield (
+            "inner = 'transparent': needs the XDP datapath, but datapath = "
+            f"'{config.datapath}'; set datapath = 'xdp' or inner = 'spp'"
+        )
+    clusters = {_over_v6(cluster) for cluster in config.clusters}
+    vips = [is_v6(vip.public[0]) for vip in config.vips]
+    for v6, name in ((False, "IPv4"), (True, "IPv6")):
+        if vips.count(v6) > 1:
+            yield (
+                f"vip = {vips.count(v6)} {name} sections: inner = 'transparent' takes one of each "
+                "family; run another instance for the rest, or set inner = 'spp'"
+            )
+        if (v6 in clusters) is not (v6 in vips):
+            has, lacks = ("cluster", "[[vip]]") if v6 in clusters else ("vip", "[[cluster]]")
+            yield (
+                f"{has} = {name}: there is no {name} {lacks}, and inner = 'transparent' mixes no "
+                f"families; add one, or set inner = 'spp'"
+            )
+
+
+def _locality_faults(config: "RelayConfig") -> Iterator[str]:
     if config.dev_local:
-        found = _dev_local_faults(config)
+        yield from _dev_local_faults(config)
     else:
-        found = [
-            f"{key} = {host}: is a loopback address, which nobody else reaches; give another, or "
-            "set dev_local = true and datapath = 'socket' on a laptop"
-            for key, host in _own_hosts(config)
-            if is_loopback(host)
-        ]
-    return found + [
-        f"cluster[{index}].allow = {network}: overlaps {never}, where no transceiver may be; list "
-        "the transceivers' own networks"
-        for index, cluster in enumerate(config.clusters)
-        for network in cluster.allow
-        for never in (*NEVER_USED, *loopback)
-        if network.overlaps(never)
-    ]
+        for key, host in _own_hosts(config):
+            if is_loopback(host):
+                yield (
+                    f"{key} = {host}: is a loopback address, which nobody else reaches; give "
+                    "another, or set dev_local = true and datapath = 'socket' on a laptop"
+                )
+    for index, cluster in enumerate(config.clusters):
+        for network in cluster.allow:
+            for never in (*NEVER_USED, *(() if config.dev_local else LOOPBACK)):
+                if network.overlaps(never):
+                    yield (
+                        f"cluster[{index}].allow = {network}: overlaps {never}, where no "
+                        "transceiver may be; list the transceivers' own networks"
+                    )
 
 
-def _dev_local_faults(config: "RelayConfig") -> list[str]:
-    found = [
-        f"{key} = {host}: dev_local = true is for loopback and private addresses; give one, or set "
-        "dev_local = false"
-        for key, host in _own_hosts(config)
-        if not ipaddress.IPv4Address(host).is_private
-    ]
+def _dev_local_faults(config: "RelayConfig") -> Iterator[str]:
+    for key, host in _own_hosts(config):
+        if not ipaddress.ip_address(host).is_private:
+            yield (
+                f"{key} = {host}: dev_local = true is for loopback and private addresses; give "
+                "one, or set dev_local = false"
+            )
     if config.datapath != "socket":
-        found.append(
+        yield (
             f"dev_local = true: needs the socket datapath, but datapath = '{config.datapath}'; "
             "set datapath = 'socket'"
         )
-    return found
 
 
-def _own_hosts(config: "RelayConfig") -> list[tuple[str, str]]:
+def _own_hosts(config: "RelayConfig") -> Iterator[tuple[str, str]]:
     """Key and host of each address that we bind or announce."""
-    public = [("vip.public", vip.public[0]) for vip in config.vips]
-    local = [("vip.local", vip.local[0]) for vip in config.vips if vip.local != vip.public]
-    return [("inner_address", config.inner_address), *public, *local]
+    for host in config.inner_addresses:
+        yield "inner_address", host
+    for index, vip in enumerate(config.vips):
+        yield f"vip[{index}].public", vip.public[0]
+        if vip.local != vip.public:
+            yield f"vip[{index}].local", vip.local[0]
 
 
-def _path_faults(config: "RelayConfig") -> list[str]:
+def _path_faults(config: "RelayConfig") -> Iterator[str]:
     size = len(str(config.socket_path).encode())
-    if size <= SOCKET_PATH_BYTES:
-        return []
-    return [
-        f"run_dir = '{config.run_dir}': {config.socket_path.name} in it makes a path of {size} "
-        f"bytes, a unix socket takes {SOCKET_PATH_BYTES}; use a shorter one"
-    ]
+    if size > SOCKET_PATH_BYTES:
+        yield (
+            f"run_dir = '{config.run_dir}': {config.socket_path.name} in it makes a path of {size} "
+            f"bytes, a unix socket takes {SOCKET_PATH_BYTES}; use a shorter one"
+        )
 
 
 def advice(config: "RelayConfig", local_ports: tuple[int, int]) -> list[str]:
     """What is allowed but likely wrong. `local_ports` is net.ipv4.ip_local_port_range."""
     notes = []
     ports = config.inner_port_range
-    if overlap(ports, local_ports):
+    if config.inner_addresses and overlap(ports, local_ports):
         notes.append(
             f"inner_port_base = {ports.start}: {ports.start}-{ports[-1]} meets the ports the "
             f"kernel hands out ({local_ports[0]}-{local_ports[1]}); choose lower ones, or "
@@ -172,5 +267,15 @@ def overlap(ports: range, handed_out: tuple[int, int]) -> bool:
     return ports.start <= handed_out[1] and ports[-1] >= handed_out[0]
 
 
+def is_v6(host: str) -> bool:
+    """Whether IP text is IPv6."""
+    return ":" in host
+
+
+def _over_v6(cluster: "ClusterSection") -> bool:
+    return cluster.prefix != IPV4_PREFIX
+
+
 def is_loopback(host: str) -> bool:
-    return ipaddress.IPv4Address(host) in LOOPBACK
+    ip = ipaddress.ip_address(host)
+    return any(ip in network for network in LOOPBACK)

@@ -5,6 +5,7 @@ Pure. The layout is that of `bpf/flow.h`; tests compare sizes and offsets.
 
 import enum
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -66,6 +67,7 @@ class Flow:
     packets_up: int = 0
     packets_down: int = 0
     born: int = 0
+    answers: int = 0  # the program's count of punted answers while contended
     bytes_up: int = 0
     bytes_down: int = 0
 
@@ -95,23 +97,38 @@ def _age(now: int, stamp: int) -> int:
 
 
 KEY_V4 = struct.Struct("=4s2sH")  # client address, port (both network order), VIP id
+KEY_V6 = struct.Struct("=16s2sH4x")
 VALUE = struct.Struct("=8s4s2sHHH2sBBIIIIIIIIQQ")
 """token · host, port (network order), cluster · nexthop in, out, sport (network order), back,
 flags · seen_up, seen_down, ssrc (network order as read), contended · packets up, down · born,
-zero · bytes up, down."""
+answers · bytes up, down."""
 
 assert KEY_V4.size == 8
+assert KEY_V6.size == 24
 assert VALUE.size == 72
+
+MAPPED = bytes(10) + b"\xff\xff"  # the prefix of IPv4-mapped addresses, RFC 4291 section 2.5.5.2
+
+Prefixes = Mapping[int, bytes]
+"""Cluster id → the first 12 bytes of its endpoints' addresses. IPv4 clusters need no entry."""
 
 
 def pack_key(key: FlowKey) -> bytes:
+    """8 bytes for an IPv4 client, 24 for an IPv6 one."""
     host, port = key.client
-    return KEY_V4.pack(pack_host(host)[12:], port.to_bytes(2, "big"), key.vip)
+    packed, number = pack_host(host), port.to_bytes(2, "big")
+    if packed.startswith(MAPPED):
+        return KEY_V4.pack(packed[12:], number, key.vip)
+    return KEY_V6.pack(packed, number, key.vip)
 
 
 def unpack_key(packed: bytes) -> FlowKey:
-    host, port, vip = KEY_V4.unpack(packed)
-    return FlowKey((_host(host), int.from_bytes(port, "big")), vip)
+    if len(packed) == KEY_V4.size:
+        host, port, vip = KEY_V4.unpack(packed)
+        host = MAPPED + host
+    else:
+        host, port, vip = KEY_V6.unpack(packed)
+    return FlowKey((unpack_host(host), int.from_bytes(port, "big")), vip)
 
 
 def pack_flow(flow: Flow) -> bytes:
@@ -133,19 +150,19 @@ def pack_flow(flow: Flow) -> bytes:
         flow.packets_up,
         flow.packets_down,
         flow.born,
-        0,
+        flow.answers,
         flow.bytes_up,
         flow.bytes_down,
     )
 
 
-def unpack_flow(packed: bytes) -> Flow:
+def unpack_flow(packed: bytes, prefixes: Prefixes) -> Flow:
     (token, host, port, cluster, nexthop_in, nexthop_out, sport, back, flags, *rest) = VALUE.unpack(
         packed
     )
-    seen_up, seen_down, ssrc, contended, packets_up, packets_down, born, _, up, down = rest
+    seen_up, seen_down, ssrc, contended, packets_up, packets_down, born, answers, up, down = rest
     return Flow(
-        endpoint=(_host(host), int.from_bytes(port, "big")),
+        endpoint=(unpack_host(prefixes.get(cluster, MAPPED) + host), int.from_bytes(port, "big")),
         cluster=cluster,
         sport=int.from_bytes(sport, "big"),
         token=token,
@@ -160,16 +177,10 @@ def unpack_flow(packed: bytes) -> Flow:
         packets_up=packets_up,
         packets_down=packets_down,
         born=born,
+        answers=answers,
         bytes_up=up,
         bytes_down=down,
     )
-
-
-_MAPPED = bytes(10) + b"\xff\xff"
-
-
-def _host(v4: bytes) -> str:
-    return unpack_host(_MAPPED + v4)
 
 
 def _swap32(value: int) -> int:

@@ -6,7 +6,7 @@ an SSRC into a packet.
 
 from collections.abc import Iterable, Mapping
 
-from relayctl.flow import Flow, FlowKey, State
+from relayctl.flow import FlowKey
 
 PER_SECOND = 16  # packets one SSRC may send by hint
 CAPACITY = 65536  # hints; more calls than one relay's packet process can heal at once
@@ -46,28 +46,3 @@ class Hints:
             return False
         self._spent[ssrc] = spent + 1
         return True
-
-
-class HintIndex:
-    """Collects hints from a sweep: confirmed flows with an SSRC, the newest one wins."""
-
-    def __init__(self) -> None:
-        self._best: dict[int, tuple[int, FlowKey]] = {}
-
-    def see(self, key: FlowKey, flow: Flow) -> None:
-        if not flow.ssrc or flow.state is not State.CONFIRMED:
-            return
-        known = self._best.get(flow.ssrc)
-        if known is None or flow.born >= known[0]:
-            self._best[flow.ssrc] = flow.born, key
-
-    def result(self) -> dict[int, FlowKey]:
-        return {ssrc: key for ssrc, (_, key) in self._best.items()}
-
-
-def difference(
-    old: Mapping[int, FlowKey], new: Mapping[int, FlowKey]
-) -> tuple[dict[int, FlowKey], list[int]]:
-    """What to add and what to remove to get from `old` to `new`."""
-    added = {ssrc: key for ssrc, key in new.items() if old.get(ssrc) != key}
-    return added, [ssrc for ssrc in old if ssrc not in new]

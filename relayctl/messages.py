@@ -10,9 +10,18 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 import pydantic
 
-from relayctl.flow import Flow, FlowKey, pack_flow, pack_key, unpack_flow, unpack_key
-from relayctl.wire.address import Address
+from relayctl.flow import (
+    VALUE,
+    Flow,
+    FlowKey,
+    pack_flow,
+    pack_key,
+    unpack_flow,
+    unpack_key,
+)
+from relayctl.wire.address import Address, pack_host
 
+PREFIX = 12  # bytes of an address that a flow's value leaves to its cluster
 PER_PART = 256  # routes, hints, flows or keys in one message
 
 KeyText = tuple[Address, int]  # a FlowKey as JSON carries it
@@ -149,6 +158,7 @@ class Heartbeat:
     nexthop_full: int  # flows installed without a nexthop since the table was full
     keys: tuple[int, ...]  # ids
     reasons: dict[int, int]
+    displaced: int = 0  # flows that went since their token had more than its share
     type: Literal["heartbeat"] = "heartbeat"
 
 
@@ -159,7 +169,7 @@ class FlowsPart:
     generation: int
     part: int
     parts: int
-    flows: tuple[str, ...]  # base64 of key and value as they would stand in a map
+    flows: tuple[str, ...]  # each an `encode_flow`
     type: Literal["flows"] = "flows"
 
 
@@ -203,12 +213,18 @@ def decode(data: bytes) -> Message:
 
 
 def encode_flow(key: FlowKey, flow: Flow) -> str:
-    return base64.b64encode(pack_key(key) + pack_flow(flow)).decode()
+    """Key and value as they would stand in a map, and the prefix of the endpoint's address."""
+    prefix = pack_host(flow.endpoint[0])[:PREFIX]
+    return base64.b64encode(pack_key(key) + pack_flow(flow) + prefix).decode()
 
 
 def decode_flow(text: str) -> tuple[FlowKey, Flow]:
+    """The inverse of `encode_flow`."""
     packed = base64.b64decode(text)
-    return unpack_key(packed[:8]), unpack_flow(packed[8:])
+    flow = packed[-VALUE.size - PREFIX : -PREFIX]
+    cluster = VALUE.unpack(flow)[3]
+    key = unpack_key(packed[: -VALUE.size - PREFIX])
+    return key, unpack_flow(flow, {cluster: packed[-PREFIX:]})
 
 
 T = TypeVar("T")

@@ -37,6 +37,17 @@ class Reason(enum.IntEnum):
     DROP_BAD_LENGTH = 20  # IP or UDP length disagrees with the frame
     DROP_HEADROOM = 21  # the driver gave no room for the SPP header
     DROP_REDIRECT = 22  # the egress port is gone
+    # XDP program: the token gate and takeover
+    DROP_STUN_SHAPE = 23  # Binding request whose USERNAME shows no route token
+    DROP_UNKNOWN_KEY = 24  # the token names a key we do not have
+    DROP_FORGED = 25  # the token does not verify
+    DROP_TOKEN_BUDGET = 26  # authentic, but this token had its share of this second
+    PUNT_CONTENDED = 27  # live flow, authentic token of another endpoint
+    PUNT_ANSWER = 28  # Binding success response of a contended flow: may prove a takeover
+    DROP_ORPHAN_CLIENT_BUDGET = 29  # orphans of one client address beyond its share
+    # XDP program: transparent mode
+    DROP_REPLY_WITHOUT_FLOW = 30  # from an endpoint to a client that has no flow with it
+    DROP_REPLY_NOT_CARRIED = 31  # reply that only the kernel could carry, with a wrong source
 
     # Packet process: expected in production
     SLOW_INSTALLED = 64  # authentic first packet: flow made, packet sent on
@@ -44,6 +55,9 @@ class Reason(enum.IntEnum):
     SLOW_RETURN = 66  # endpoint packet of a flow that exists, sent on
     SLOW_RECOVERED = 67  # return packet of an unknown flow: flow made again, packet sent on
     SLOW_HINT = 68  # orphan RTP whose SSRC a flow here knows, sent to that flow's endpoint
+    SLOW_TAKEOVER = 69  # authentic token of another endpoint than the live flow's: sent to that one
+    SLOW_REPOINTED = 70  # the client answered the other endpoint's check: the flow is that one's
+    SLOW_TAKEOVER_CHECK = 71  # STUN of an endpoint that wants a live flow, sent to the client
     # Packet process: should not happen often
     SLOW_MALFORMED = 80  # not a well-formed Binding request
     SLOW_BAD_USERNAME = 81  # its USERNAME does not begin with 24 token characters
@@ -51,7 +65,7 @@ class Reason(enum.IntEnum):
     SLOW_UNKNOWN_KEY = 83  # the token names a key we do not have
     SLOW_UNKNOWN_CLUSTER = 84
     SLOW_NOT_ALLOWED = 85  # the token names an endpoint outside the allow-list
-    SLOW_CONTENDED = 86  # authentic token of another endpoint than the live flow's
+    SLOW_CONTENDED = 86  # no longer counted: takeover was refused as a whole
     SLOW_NOT_OWNER = 87  # return packet of another endpoint than the flow's
     SLOW_ORPHAN = 88  # DTLS or RTP of an address we know nothing about
     SLOW_HINT_BUDGET = 89
@@ -64,6 +78,7 @@ class Reason(enum.IntEnum):
     SLOW_NO_ROUTE = 96  # no route to the endpoint or to the client
     SLOW_SEND_FAILED = 97  # the kernel refused to send it
     SLOW_NO_FLOW = 98  # neither STUN request, DTLS nor RTP
+    SLOW_TOKEN_FULL = 99  # this token has all the flows that one call may have
 
     @property
     def label(self) -> str:
@@ -78,6 +93,8 @@ PUNTS = frozenset(
         Reason.PUNT_ORPHAN,
         Reason.PUNT_RETURN,
         Reason.PUNT_NEXTHOP,
+        Reason.PUNT_CONTENDED,
+        Reason.PUNT_ANSWER,
     }
 )
 """Reasons whose packets a socket of the packet process receives, or counts as overflow.

@@ -1,37 +1,32 @@
 """Routes and nexthop numbers: where does a packet for this host leave, and under which index?
 
-Pure. `Routes` is a longest-prefix copy of the kernel's IPv4 main table, so that no new flow costs a
-netlink call; `NexthopIndex` gives each gateway the number that flows store. Not here: netlink
-(`nexthops`), and policy routing, which the copy does not know.
+Pure. `Routes` is a longest-prefix copy of the kernel's main tables, IPv4 and IPv6, so that no new
+flow costs a netlink call; `NexthopIndex` gives each gateway the number that flows store. Not here:
+netlink (`nexthops`), and policy routing, which the copy does not know.
 """
 
 import ipaddress
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from relayctl.datapath.base import NEXTHOPS, Nexthop
+from relayctl.wire.address import is_v6, pack_host
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _CACHE = 65536  # hosts remembered between two changes of the table
+_BITS = {4: 32, 6: 128}  # of an address, by IP version
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
     """One way out. `port` is the egress port number, 0 where the program is not attached;
-    `gateway` is None for a network on the link."""
+    `gateway` is None for a network on the link. A link-local gateway is that of its port."""
 
     port: int
     gateway: str | None
     mtu: int = 1500
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """One entry of the kernel's table; several hops are equal-cost ways."""
-
-    network: ipaddress.IPv4Network
-    hops: tuple[Hop, ...]
-    metric: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,51 +38,78 @@ class Way:
     mtu: int
 
 
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One entry of the kernel's table; several hops are equal-cost ways."""
+
+    network: Network
+    hops: tuple[Hop, ...]
+    metric: int = 0
+
+    def way(self, host: str) -> Way | None:
+        """Where a packet for `host` goes; None when the route says "unreachable"."""
+        hop = _rendezvous(host, self.hops)
+        return Way(hop.port, hop.gateway or host, hop.mtu) if hop else None
+
+
 class Routes:
-    """Longest-prefix match; among equal prefixes the lowest metric wins."""
+    """Longest-prefix match in each family; among equal prefixes the lowest metric wins."""
 
     def __init__(self, routes: Iterable[Route] = ()) -> None:
-        self._levels: list[tuple[int, dict[int, Route]]] = []  # mask, network → route
+        # by IP version, longest prefix first: length, network as a number → route
+        self._levels: dict[int, list[tuple[int, dict[int, Route]]]] = {4: [], 6: []}
         self._cache: dict[str, Way | None] = {}
-        self._gateways: set[tuple[int, str]] = set()
-        levels: dict[int, dict[int, Route]] = {}
+        self._gateways: dict[tuple[int, str], Way] = {}
+        levels: dict[tuple[int, int], dict[int, Route]] = {}
         for route in routes:
-            self._gateways.update((hop.port, hop.gateway) for hop in route.hops if hop.gateway)
-            level = levels.setdefault(route.network.prefixlen, {})
+            for hop in route.hops:
+                if hop.gateway:
+                    self._add_gateway(Way(hop.port, hop.gateway, hop.mtu))
+            level = levels.setdefault((route.network.version, route.network.prefixlen), {})
             network = int(route.network.network_address)
             known = level.get(network)
             if known is None or route.metric < known.metric:
                 level[network] = route
-        for length in sorted(levels, reverse=True):
-            mask = (0xFFFFFFFF << (32 - length)) & 0xFFFFFFFF
-            self._levels.append((mask, levels[length]))
+        for version, length in sorted(levels, reverse=True):
+            self._levels[version].append((length, levels[version, length]))
+
+    def _add_gateway(self, way: Way) -> None:
+        known = self._gateways.setdefault((way.port, way.gateway), way)
+        if way.mtu < known.mtu:
+            self._gateways[way.port, way.gateway] = way
 
     def find(self, host: str) -> Way | None:
-        """The way towards `host` (IPv4 text), or None without a route."""
+        """The way towards `host` (IP text), or None without a route."""
         if host in self._cache:
             return self._cache[host]
         if len(self._cache) >= _CACHE:
             self._cache.clear()
-        way = self._cache[host] = self._match(host)
+        number = int.from_bytes(pack_host(host), "big")  # remembered there: no second parse
+        route = self.match(6, number) if is_v6(host) else self.match(4, number & 0xFFFFFFFF)
+        way = self._cache[host] = route.way(host) if route else None
         return way
 
-    def uses(self, port: int, gateway: str) -> bool:
-        """Whether some route leads over that neighbour as its gateway."""
-        return (port, gateway) in self._gateways
+    def gateway(self, port: int, gateway: str) -> Way | None:
+        """That neighbour, with the smallest MTU of the routes over it; None if there are none."""
+        return self._gateways.get((port, gateway))
 
-    def on_link(self, port: int, host: str) -> bool:
-        """Whether `host` is itself a neighbour on that port."""
-        way = self.find(host)
-        return way is not None and (way.port, way.gateway) == (port, host)
-
-    def _match(self, host: str) -> Way | None:
-        number = int(ipaddress.IPv4Address(host))
-        for mask, level in self._levels:
-            route = level.get(number & mask)
-            if route is not None:
-                hop = _rendezvous(host, route.hops)
-                return Way(hop.port, hop.gateway or host, hop.mtu) if hop else None
+    def match(self, version: int, number: int, length: int = 128) -> Route | None:
+        """The route of an address, or of a whole network whose prefix has `length` bits."""
+        for size, level in self._levels[version]:
+            host_bits = _BITS[version] - size
+            if size <= length and (route := level.get(number >> host_bits << host_bits)):
+                return route
         return None
+
+    def spans(self, version: int) -> Iterator[tuple[int, Route | None]]:
+        """The address space as spans in rising order: their first address and their route."""
+        starts = {0}
+        for size, level in self._levels[version]:
+            for network in level:
+                starts |= {network, network + (1 << _BITS[version] - size)}
+        starts.discard(1 << _BITS[version])
+        for start in sorted(starts):
+            yield start, self.match(version, start)
 
 
 def _rendezvous(host: str, hops: tuple[Hop, ...]) -> Hop | None:

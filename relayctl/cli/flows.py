@@ -1,12 +1,17 @@
 """`relayctl flows`: list, get, watch, delete."""
 
+import heapq
+import itertools
 import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import click
 
 from relayctl.cli import render
 from relayctl.cli.session import Failed, Session, shared_options, with_session
 from relayctl.inspect.flow_changes import changes
+from relayctl.inspect.reader import Reader
 from relayctl.inspect.records import Record
 from relayctl.wire import address
 from relayctl.wire.address import Address
@@ -24,6 +29,7 @@ COLUMNS = (
     render.Column("DOWN", lambda flow: render.size(flow["bytes"]["down"]), "right"),
     render.Column("AGE", lambda flow: f"{flow['age_s']:.0f} s", "right"),
     render.Column("IDLE", lambda flow: f"{flow['idle_s']:.0f} s", "right"),
+    render.Column("CONTENDED", lambda flow: _contended(flow), "right"),
 )
 
 SORT_KEYS = {
@@ -60,22 +66,56 @@ def flows() -> None:
 @flows.command("list")
 @click.option("--endpoint", type=ADDRESS, help="Only flows to this endpoint.")
 @click.option("--state", type=click.Choice(["new", "confirmed"]), help="Only flows in this state.")
-@click.option("--sort", type=click.Choice(list(SORT_KEYS)), default="client", show_default=True)
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--sort", type=click.Choice(list(SORT_KEYS)), help="Look at all, show the first.")
+@click.option(
+    "--limit", type=click.IntRange(min=0), default=1000, show_default=True, help="0: all of them."
+)
 @shared_options
 @with_session
 def list_(
-    session: Session, endpoint: Address | None, state: str | None, sort: str, limit: int | None
+    session: Session, endpoint: Address | None, state: str | None, sort: str | None, limit: int
 ) -> None:
-    """Show every flow."""
-    found = [
-        flow
-        for flow in _read(session)
-        if (endpoint is None or flow["endpoint"] == address.render(endpoint))
-        and (state is None or flow["state"] == state)
-    ]
-    found.sort(key=SORT_KEYS[sort])
-    _show(session, found[:limit])
+    """Show flows, and say on stderr how many more there are."""
+
+    def wanted(flow: Record) -> bool:
+        return (endpoint is None or flow["endpoint"] == address.render(endpoint)) and (
+            state is None or flow["state"] == state
+        )
+
+    with session.reader() as reader:
+        found = filter(wanted, reader.flows())
+        if not limit and not sort and session.json:
+            render.json_stream(found)
+            return
+        if sort:
+            shown, more = _first(found, limit, SORT_KEYS[sort])
+        else:
+            shown = sorted(itertools.islice(found, limit or None), key=SORT_KEYS["client"])
+            more = _beyond(reader, found, len(shown), filtered=bool(endpoint or state))
+    _show(session, shown)
+    if more:
+        click.echo(f"{more} more; --limit 0 shows all", err=True)
+
+
+def _first(
+    found: Iterator[Record], limit: int, key: Callable[[Record], Any]
+) -> tuple[list[Record], int]:
+    """At most `limit` flows (0: all), the first by `key`; and how many there are beyond."""
+    if not limit:
+        return sorted(found, key=key), 0
+    counted = itertools.count()
+    shown = heapq.nsmallest(limit, (flow for flow, _ in zip(found, counted, strict=False)), key)
+    return shown, next(counted) - len(shown)
+
+
+def _beyond(reader: Reader, rest: Iterator[Record], shown: int, *, filtered: bool) -> int:
+    """How many flows come behind those shown. The relay knows the sum of all, unfiltered."""
+    if next(rest, None) is None:
+        return 0
+    if filtered:
+        return 1 + sum(1 for _ in rest)
+    counts = reader.status()["flows"]
+    return max(1, int(counts["new"] + counts["confirmed"]) - shown)
 
 
 @flows.command()
@@ -98,11 +138,11 @@ def get(session: Session, client: Address, vip: str | None) -> None:
 @shared_options
 @with_session
 def watch(session: Session, interval: float, count: int | None) -> None:
-    """Print what changes: flows that come, get confirmed, move, or go.
+    """Print the flows that are known, and what changes: that come, get confirmed, move, or go.
 
     One line each; with -o json, one JSON object each.
     """
-    before: dict[tuple[str, int], Record] = {}
+    before: dict[tuple[str, int], Record] | None = None
     looks = 0
     while True:
         after = {(flow["client"], flow["vip_id"]): flow for flow in _read(session)}
@@ -141,6 +181,12 @@ def _show(session: Session, found: list[Record]) -> None:
         render.json_document(found)
     else:
         render.table(COLUMNS, found)
+
+
+def _contended(flow: Record) -> str | None:
+    """Since when another endpoint claims the client."""
+    age = flow["contended_s"]
+    return None if age is None else f"{age:.0f} s{', open' if flow['takeover'] else ''}"
 
 
 def _change_line(change: str, flow: Record) -> str:

@@ -9,7 +9,8 @@ from relayctl.cli.doctor import doctor
 from relayctl.cli.flows import flows
 from relayctl.cli.serve import serve
 from relayctl.cli.session import shared_options
-from relayctl.cli.status import nexthops, stats, status
+from relayctl.cli.stats import stats, top
+from relayctl.cli.status import clusters, nexthops, status
 from relayctl.cli.token import token
 from relayctl.cli.unload import unload
 
@@ -31,5 +32,8 @@ def cli() -> None:
     """
 
 
-for command in (serve, status, flows, stats, nexthops, token, doctor, unload, completion):
+for command in (
+    *(serve, status, flows, stats, top, nexthops, clusters),
+    *(token, doctor, unload, completion),
+):
     cli.add_command(command)

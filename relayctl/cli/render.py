@@ -50,10 +50,18 @@ def size(value: int) -> str:
 def json_document(value: object) -> None:
     """ASCII only, so control characters arrive escaped. A list has one entry a line."""
     if isinstance(value, list):
-        entries = ",\n".join(f"  {json.dumps(entry)}" for entry in value)
-        click.echo(f"[\n{entries}\n]" if entries else "[]")
+        json_stream(value)
     else:
         click.echo(json.dumps(value, indent=2))
+
+
+def json_stream(entries: Iterable[object]) -> None:
+    """A list of any length, one entry a line, written as it comes."""
+    before = "[\n"
+    for entry in entries:
+        sys.stdout.write(f"{before}  {json.dumps(entry)}")
+        before = ",\n"
+    click.echo("[]" if before == "[\n" else "\n]")
 
 
 def json_line(value: object) -> None:
@@ -62,12 +70,16 @@ def json_line(value: object) -> None:
 
 
 def table(columns: Sequence[Column], records: Iterable[Record]) -> None:
+    console().print(draw(columns, records))
+
+
+def draw(columns: Sequence[Column], records: Iterable[Record]) -> Table:
     drawn = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in columns:
         drawn.add_column(column.title, justify=column.justify, no_wrap=True)
     for record in records:
         drawn.add_row(*(Text(_cell(column.value(record))) for column in columns))
-    _console().print(drawn)
+    return drawn
 
 
 def pairs(rows: Iterable[tuple[str, object]]) -> None:
@@ -82,6 +94,6 @@ def _cell(value: object) -> str:
     return "-" if value is None or value == "" else escape(value)
 
 
-def _console() -> Console:
+def console() -> Console:
     """Made per call: tests and pipes swap `sys.stdout`."""
     return Console(file=sys.stdout, width=None if sys.stdout.isatty() else PIPE_WIDTH)

@@ -8,10 +8,12 @@ import click
 from pydantic.fields import FieldInfo
 
 from relayctl import config_rules
-from relayctl.cli.session import USAGE, Session, shared_options, with_session
-from relayctl.config import RelayConfig, flow_table_bytes, megabytes
-from relayctl.doctor.result import Status
-from relayctl.doctor.service import keys_file
+from relayctl.cli import render
+from relayctl.cli.session import ConfigError, Session, shared_options, with_session
+from relayctl.config import RelayConfig, flow_tables
+from relayctl.doctor import obstacles
+from relayctl.packet.commands import read_keys
+from relayctl.wire.route_token import KeyFileError
 
 _LOCAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _DEFAULT_LOCAL_PORTS = (32768, 60999)  # where the file cannot be read
@@ -19,9 +21,9 @@ _DEFAULT_LOCAL_PORTS = (32768, 60999)  # where the file cannot be read
 
 def _config_flags(command: Callable[..., Any]) -> Callable[..., Any]:
     """One flag for each key of the configuration that is no section; `instance` is shared."""
-    for key, field in reversed(RelayConfig.model_fields.items()):
-        if field.alias is None and key != "instance":
-            command = _option(key, field)(command)
+    for name, field in reversed(RelayConfig.model_fields.items()):
+        if field.description and name != "instance":
+            command = _option(field.alias or name, field)(command)
     return command
 
 
@@ -35,18 +37,25 @@ def _option(key: str, field: FieldInfo) -> Callable[[Callable[..., Any]], Callab
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Say what is wrong with the configuration, and stop.")
+@click.option("--check", is_flag=True, help="Say what would keep it from serving here, and stop.")
 @_config_flags
 @shared_options
 @with_session
 def serve(session: Session, check: bool, **flags: Any) -> None:
     """Run the relay in the foreground until SIGTERM.
 
-    Flags override FERRYLINE_RELAY_* variables, and these the file.
+    Flags override FERRYLINE_RELAY_* variables, and these the file. --check changes nothing; exit
+    code 2 is a fault of the configuration or the key file, 1 one of this host.
     """
     config = session.load_config(flags)
+    try:
+        read_keys(config.keys_file)
+    except KeyFileError as error:
+        raise ConfigError(str(error)) from None
     for note in config_rules.advice(config, _local_ports()):
         click.echo(f"warning: {note}", err=True)
+    if config.datapath == "xdp":
+        click.echo(flow_tables(config), err=not check)
     if check:
         _check(config)
         return
@@ -56,13 +65,13 @@ def serve(session: Session, check: bool, **flags: Any) -> None:
 
 
 def _check(config: RelayConfig) -> None:
-    """The configuration was good; is the key file?"""
-    keys = keys_file(config.keys_file)
-    if keys.status is Status.FAIL:
-        click.echo(f"keys_file = {keys.detail}; {keys.mend}", err=True)
-        raise SystemExit(USAGE)
-    table = megabytes(flow_table_bytes(config.max_flows))
-    click.echo(f"{config.instance}: good; max_flows = {config.max_flows} takes {table}")
+    """The configuration was good; is this host?"""
+    found = list(obstacles(config))
+    for each in found:
+        click.echo(render.escape(f"{each.name}: {each.detail}; {each.mend}"), err=True)
+    if found:
+        raise SystemExit(1)
+    click.echo(f"{config.instance}: good")
 
 
 def _local_ports(path: Path = _LOCAL_PORTS) -> tuple[int, int]:

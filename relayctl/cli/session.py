@@ -10,12 +10,16 @@ from typing import Any, TypeVar
 
 import click
 
-from relayctl.config import ENVIRONMENT, RelayCluster, RelayConfig
+from relayctl.config import ENVIRONMENT, RelayConfig
 from relayctl.datapath import xdp
+from relayctl.datapath.base import DatapathError
 from relayctl.inspect import reader
+from relayctl.inspect.census import of_batches
+from relayctl.inspect.pin_reader import kernel_record
 from relayctl.inspect.pinned import open_pinned
 from relayctl.inspect.reader import Place, Reader
-from relayctl.inspect.records import ReadError
+from relayctl.inspect.records import ReadError, Record
+from relayctl.wire.fields import ClusterSection
 from relayctl.wire.settings import SettingsError, load
 
 DEFAULT_CONFIG = Path("/etc/ferryline/relay.toml")
@@ -75,7 +79,7 @@ class Session:
     def _has_file(self) -> bool:
         return self.config is not None or self.default_config.exists()
 
-    def clusters(self) -> tuple[RelayCluster, ...]:
+    def clusters(self) -> tuple[ClusterSection, ...]:
         """Those of the configuration; none if there is no file."""
         return self.load_config().clusters if self._has_file() else ()
 
@@ -85,7 +89,9 @@ class Session:
             return ""
         try:
             return path.read_text()
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
+            raise ConfigError(f"{path}: {error.strerror}; give the file with --config") from None
+        except UnicodeDecodeError as error:
             raise ConfigError(f"{path}: {error}; give the file with --config") from None
 
     def place(self) -> Place:
@@ -103,6 +109,16 @@ class Session:
             return Place.named(found[0])
         seen = f"there are {', '.join(found)}" if found else "none is running here"
         raise click.UsageError(f"which relay? {seen}; say --config FILE or --instance NAME")
+
+    def kernel(self) -> Record | None:
+        """What the pins tell beside a daemon's answer; None if they cannot be read here."""
+        place = self.place()
+        try:
+            pinned = self.open_pins(place.instance, place.bpffs)
+        except (DatapathError, OSError):
+            return None
+        with contextlib.closing(pinned.datapath):
+            return kernel_record(pinned, of_batches(pinned.batches()))
 
     @contextlib.contextmanager
     def reader(self) -> Iterator[Reader]:

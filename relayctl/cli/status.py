@@ -1,27 +1,28 @@
-"""`relayctl status`, `stats`, `nexthops`: the relay as a whole."""
+"""`relayctl status`, `nexthops`, `clusters`: the relay as a whole."""
 
 import click
 
 from relayctl.cli import render
-from relayctl.cli.session import Session, shared_options, with_session
+from relayctl.cli.session import Failed, Session, shared_options, with_session
 from relayctl.inspect.records import Record
-
-REASONS = (
-    render.Column("REASON", lambda record: record["reason"]),
-    render.Column("COUNTED BY", lambda record: record["counted_by"].replace("_", " ")),
-    render.Column("PACKETS", lambda record: render.count(record["count"]), "right"),
-)
 
 NEXTHOPS = (
     render.Column("INDEX", lambda record: record["index"], "right"),
     render.Column("VALID", lambda record: "yes" if record["valid"] else "no"),
     render.Column("GATEWAY", lambda record: record["gateway"]),
     render.Column("INTERFACE", lambda record: record["interface"]),
-    render.Column("SOURCE", lambda record: record["source"]),
     render.Column("MTU", lambda record: record["mtu"], "right"),
     render.Column("FROM", lambda record: record["source_mac"]),
     render.Column("TO", lambda record: record["destination_mac"]),
     render.Column("TAGS", lambda record: ".".join(map(str, record["tags"]))),
+)
+
+CLUSTERS = (
+    render.Column("ID", lambda record: record["id"], "right"),
+    render.Column("PREFIX", lambda record: record["prefix"]),
+    render.Column("ALLOW", lambda record: ", ".join(record["allow"])),
+    render.Column("PORTS", lambda record: "-".join(map(str, record["ports"]))),
+    render.Column("FLOWS", lambda record: render.count(record["flows"]), "right"),
 )
 
 
@@ -32,10 +33,12 @@ def status(session: Session) -> None:
     """Is the relay running, on which datapath, and how full is it? Counters: `stats`."""
     with session.reader() as reader:
         found = reader.status()
+    found.setdefault("kernel", session.kernel())
     if session.json:
         render.json_document(found)
     else:
-        render.pairs(_lines({name: found[name] for name in found if name != "reasons"}))
+        hidden = {"reasons"} | {name for name, value in found.items() if value is None}
+        render.pairs(_lines({name: found[name] for name in found if name not in hidden}))
 
 
 def _lines(record: Record) -> list[tuple[str, object]]:
@@ -53,22 +56,9 @@ def _lines(record: Record) -> list[tuple[str, object]]:
 
 def _inline(value: object) -> str:
     if isinstance(value, dict):
-        return " ".join(dict.fromkeys(map(str, value.values())))
-    return str(value)
-
-
-@click.command()
-@click.option("--all", "everything", is_flag=True, help="Zeros too.")
-@shared_options
-@with_session
-def stats(session: Session, everything: bool) -> None:
-    """Packets by reason: forwarded, handed to user space, dropped."""
-    with session.reader() as reader:
-        found = reader.reasons()
-    if session.json:
-        render.json_document(found)
-    else:
-        render.table(REASONS, [each for each in found if each["count"] or everything])
+        shown = (each for each in value.values() if each not in (None, []))
+        return " ".join(dict.fromkeys(map(_inline, shown)))
+    return ".".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 @click.command()
@@ -82,3 +72,29 @@ def nexthops(session: Session) -> None:
         render.json_document(found)
     else:
         render.table(NEXTHOPS, found)
+
+
+@click.command()
+@shared_options
+@with_session
+def clusters(session: Session) -> None:
+    """The configured clusters: where their transceivers may be, and how many flows lead there."""
+    configured = session.clusters()
+    if not configured:
+        raise Failed("clusters stand in the configuration; give it with --config FILE")
+    with session.reader() as reader:
+        flows = reader.census().clusters
+    found = [
+        {
+            "id": cluster.id,
+            "prefix": str(cluster.prefix),
+            "allow": [str(network) for network in cluster.allow],
+            "ports": list(cluster.ports),
+            "flows": flows[cluster.id],
+        }
+        for cluster in configured
+    ]
+    if session.json:
+        render.json_document(found)
+    else:
+        render.table(CLUSTERS, found)

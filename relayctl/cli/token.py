@@ -52,11 +52,12 @@ def keygen(key_id: int, out: Path | None) -> None:
     try:
         _add_key(out, key)
     except (OSError, KeyFileError) as error:
-        raise Failed(f"{out}: {error}") from None
+        raise Failed(f"{out}: {_reason(error)}") from None
     click.echo(f"{out}: key {key_id} added; relays, transceivers and signaling need it", err=True)
 
 
 def _add_key(path: Path, key: Key) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     with open(handle, "r+", encoding="ascii") as file:
         text = file.read()
@@ -150,4 +151,9 @@ def _keys(session: Session, path: Path | None) -> dict[int, Key]:
     try:
         return parse_keys(path.read_text())
     except (OSError, UnicodeDecodeError, KeyFileError) as error:
-        raise Failed(f"{path}: {error}") from None
+        raise Failed(f"{path}: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    """Without the file's name, which the system's own errors repeat."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)

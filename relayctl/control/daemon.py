@@ -18,11 +18,14 @@ from relayctl.control.http_server import HttpServer, HttpServerError, listen_tcp
 from relayctl.control.instance_lock import InstanceLock, LockError
 from relayctl.control.kernel_side import KernelSide
 from relayctl.control.packet_child import PacketChild, PacketProcessError
+from relayctl.control.reattach import keep_attached
 from relayctl.control.relay import Relay, stamp
 from relayctl.control.sweeper import Pass, Sweeper
+from relayctl.control.watchdog import Watchdog
 from relayctl.datapath.base import NEVER, Datapath, DatapathError
 from relayctl.datapath.mirror import MirrorDatapath
 from relayctl.messages import (
+    PREFIX,
     Assembly,
     ExpireFlow,
     FlowsPart,
@@ -75,13 +78,17 @@ class _Daemon:
             if self._kernel:
                 await self._kernel.nexthops.start()
             sweeper = self._sweeper(datapath)
-            relay = self._relay(datapath, sweeper)
+            watchdog = Watchdog(self._child, lambda: self._acquaint(sweeper))
+            relay = self._relay(datapath, sweeper, watchdog)
             servers = await stack.enter_async_context(self._serving(relay))
             if self._kernel:
                 self._kernel.attach()
                 relay.attached_as(datapath.name)
             log.info("relay %s serves with datapath %s", self._config.instance, relay.name)
-            tasks = [sweeper.run(), *([self._kernel.nexthops.run()] if self._kernel else ())]
+            tasks = [sweeper.run(), watchdog.run()]
+            if self._kernel:
+                tasks.append(self._kernel.nexthops.run())
+                tasks.append(keep_attached(self._config, self._kernel))
             return await self._until_stopped([*tasks, *servers])
 
     async def _open_datapath(self, stack: contextlib.AsyncExitStack) -> Datapath:
@@ -90,7 +97,8 @@ class _Daemon:
             stack.callback(self._kernel.close)
             return self._kernel.datapath
         self._mirror = MirrorDatapath(
-            self._config.max_flows, lambda key: self._child.send(ExpireFlow(*key))
+            self._config.max_flows + self._config.max_flows_v6,
+            lambda key: self._child.send(ExpireFlow(*key)),
         )
         return self._mirror
 
@@ -107,18 +115,28 @@ class _Daemon:
             stamp,
             lambda: (nexthops.routes, nexthops.entries) if nexthops else None,
             swept,
+            {
+                section.id: section.prefix.network_address.packed[:PREFIX]
+                for section in self._config.clusters
+            },
         )
 
-    def _relay(self, datapath: Datapath, sweeper: Sweeper) -> Relay:
+    def _acquaint(self, sweeper: Sweeper) -> None:
+        """Tell a new packet process what the old one knew."""
+        sweeper.forget_hints()
+        if self._kernel:
+            self._kernel.nexthops.republish()
+
+    def _relay(self, datapath: Datapath, sweeper: Sweeper, watchdog: Watchdog) -> Relay:
         kernel = self._kernel
         return Relay(
             self._config,
             datapath,
             self._child,
             sweeper,
-            kernel.nexthops if kernel else None,
-            kernel.ports if kernel else {},
+            kernel,
             kernel.datapath.attached if kernel else list,
+            lambda: watchdog.replacements,
         )
 
     @contextlib.asynccontextmanager
@@ -188,8 +206,7 @@ class _Daemon:
                 if copy is not None:
                     self._mirror.flows.replace(map(decode_flow, copy))
             case NexthopReserved(index, port, gateway, mtu) if self._kernel:
-                source = self._config.inner_address
-                self._kernel.nexthops.reserved(index, port, gateway, source, mtu)
+                self._kernel.nexthops.reserved(index, port, gateway, mtu)
             case NexthopReleased(index) if self._kernel:
                 self._kernel.nexthops.released(index)
             case NexthopKept(index) if self._kernel:

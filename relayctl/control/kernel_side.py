@@ -1,19 +1,16 @@
 """The XDP datapath as the daemon builds it: program, maps, nexthops, attachment."""
 
 import asyncio
-import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Network
 from pathlib import Path
 
 from relayctl.config import RelayConfig
 from relayctl.control.netlink import Events, Kernel
 from relayctl.control.nexthops import Nexthops
-from relayctl.datapath import xdp
-from relayctl.datapath.base import DatapathError
-from relayctl.datapath.compile import discard
-from relayctl.datapath.spec import Interface, Mode, Role, Spec, Vip
+from relayctl.datapath import pins, xdp
+from relayctl.datapath.base import PORTS
+from relayctl.datapath.spec import Interface, Mode, Role, Spec, Vip, pin_directory
 from relayctl.datapath.xdp import XdpDatapath
 from relayctl.messages import Message, RetireNexthop, RouteEntry, RoutesPart, parts
 from relayctl.routes import Route
@@ -38,7 +35,7 @@ class KernelSide:
         process. Raises `DatapathError`."""
         kernel = Kernel()
         try:
-            spec = spec_of(config, await kernel.addresses())
+            spec = await spec_of(config, kernel)
             loaded = await asyncio.to_thread(xdp.load, spec)
             datapath = XdpDatapath.open(spec.pins)
         except BaseException:
@@ -52,13 +49,14 @@ class KernelSide:
             kernel,
             RoutePublisher(send).publish,
             lambda index: send(RetireNexthop(index)),
+            {interface.port: interface.tags for interface in spec.interfaces},
         )
         return cls(
             spec.pins,
             datapath,
             nexthops,
             spec.interfaces,
-            Mode(config.xdp_mode),
+            spec.mode,
             events,
             kernel,
             on_trial=not loaded.adopted,
@@ -80,7 +78,7 @@ class KernelSide:
         self.kernel.close()
         self.datapath.close()
         if self.on_trial:
-            discard(self.pins)
+            pins.abandon(self.pins)
 
 
 class RoutePublisher:
@@ -101,35 +99,42 @@ def _entry(route: Route) -> RouteEntry:
     return RouteEntry(str(route.network), hops, route.metric)
 
 
-def spec_of(config: RelayConfig, own: Iterable[str]) -> Spec:
-    """What the program is compiled for. `own` are this host's addresses. Raises `DatapathError`."""
+async def spec_of(config: RelayConfig, kernel: Kernel) -> Spec:
+    """What the program is compiled for, on this host. Raises `DatapathError`."""
+    names = [section.name for section in config.interfaces]
+    carriers = await kernel.carriers(names)
+    ports = egress_ports(names, pins.pinned_ports(pin_directory(config.bpffs, config.instance)))
     return Spec(
         instance=config.instance,
         vips=tuple(Vip(vip.id, vip.public, vip.local) for vip in config.vips),
         interfaces=tuple(
-            Interface(each.name, _index(each.name), port, Role(each.role))
-            for port, each in enumerate(config.interfaces, 1)
+            Interface(
+                each.name,
+                carriers[each.name].ifindex,
+                ports[each.name],
+                Role(each.role),
+                carriers[each.name].carrier,
+                carriers[each.name].tags,
+            )
+            for each in config.interfaces
         ),
-        inner_address=config.inner_address,
-        allow=tuple(
-            network
-            for cluster in config.clusters
-            for network in cluster.allow
-            if isinstance(network, IPv4Network)
-        ),
+        inner_addresses=() if config.inner == "transparent" else config.inner_addresses,
+        clusters=tuple(section.cluster() for section in config.clusters),
         inner_port_base=config.inner_port_base,
         inner_ports=config.inner_ports,
         max_flows=config.max_flows,
-        own=tuple(sorted(set(own))),
+        max_flows_v6=config.max_flows_v6,
+        own=tuple(sorted(set(await kernel.addresses()))),
         allow_inner_clients=config.allow_inner_clients,
+        transparent=config.inner == "transparent",
+        mode=Mode(config.xdp_mode),
         bpffs=str(config.bpffs),
     )
 
 
-def _index(name: str) -> int:
-    try:
-        return socket.if_nametoindex(name)
-    except OSError:
-        raise DatapathError(
-            f"interface.name = '{name}': there is none; `ip link` lists them"
-        ) from None
+def egress_ports(names: Iterable[str], pinned: Mapping[str, int]) -> dict[str, int]:
+    """Port numbers of interfaces: pinned nexthops name them, so each keeps the one it had."""
+    names = list(names)
+    ports = {name: pinned[name] for name in names if name in pinned}
+    free = (port for port in range(1, PORTS) if port not in pinned.values())
+    return ports | {name: next(free) for name in names if name not in ports}

@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 from relayctl.flow import Expiry, State
 from relayctl.reason import Reason
 
+FAMILIES = {4: "v4", 6: "v6"}  # labels by IP version
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -28,8 +29,9 @@ class Snapshot:
     uptime_s: float = 0.0
     heartbeat_age_s: float = 0.0
     reasons: Mapping[Reason, int] = field(default_factory=dict)
-    flows: Mapping[State, int] = field(default_factory=dict)
-    flows_max: int = 0
+    flows: Mapping[tuple[int, State], int] = field(default_factory=dict)  # by IP version, state
+    flows_max: Mapping[int, int] = field(default_factory=dict)  # by IP version
+    map_memory: int = 0  # bytes
     ended: Mapping[Expiry, int] = field(default_factory=dict)
     received: int = 0
     socket_drops: int = 0
@@ -38,6 +40,10 @@ class Snapshot:
     nexthops_failed: int = 0
     nexthop_full: int = 0
     hints: int = 0
+    displaced: int = 0
+    replacements: int = 0
+    sweep_s: float = 0.0
+    sweep_age_s: float = 0.0
 
 
 class RelayCollector(Collector):
@@ -56,6 +62,8 @@ class RelayCollector(Collector):
         yield from _packets(now)
         yield from _tables(now)
 
+        yield from _nexthops(now)
+
 
 def _service(now: Snapshot) -> Iterator[Metric]:
     identity = (now.instance, now.datapath)
@@ -64,6 +72,8 @@ def _service(now: Snapshot) -> Iterator[Metric]:
     yield _gauge("uptime_seconds", "Seconds since the daemon started.", now.uptime_s)
     age = "Seconds since the packet process was last heard."
     yield _gauge("heartbeat_age_seconds", age, now.heartbeat_age_s)
+    hung = "Packet processes that were silent, killed and started again."
+    yield _counter("packet_process_replaced", hung, now.replacements)
     lost = "Messages between the two processes that found the pipe full."
     yield _counters("channel_drops", lost, "sender", now.channel_drops)
 
@@ -82,18 +92,33 @@ def _packets(now: Snapshot) -> Iterator[Metric]:
 
 
 def _tables(now: Snapshot) -> Iterator[Metric]:
-    states = {(str(state),): now.flows.get(state, 0) for state in State}
-    yield _gauges("flows", "Flows in the table.", ("state",), states)
-    yield _gauge("flows_max", "Flows that the table holds.", now.flows_max)
+    flows = {
+        (family, str(state)): now.flows.get((version, state), 0)
+        for version, family in FAMILIES.items()
+        for state in State
+    }
+    what = "Flows in the tables, by the family of their client."
+    yield _gauges("flows", what, ("family", "state"), flows)
+    room = {(family,): now.flows_max.get(version, 0) for version, family in FAMILIES.items()}
+    yield _gauges("flows_max", "Flows that the tables hold.", ("family",), room)
+    memory = "Kernel memory of the pinned maps, computed from their sizes; 0 without any."
+    yield _gauge("map_memory_bytes", memory, now.map_memory)
     ended = {str(reason): now.ended.get(reason, 0) for reason in Expiry}
     yield _counters("flows_ended", "Flows that the sweep removed.", "reason", ended)
+    displaced = "Flows that made room for another one of the same route token."
+    yield _counter("flows_displaced", displaced, now.displaced)
+    yield _gauge("hints", "SSRCs that lead back to their flow.", now.hints)
+    yield _gauge("sweep_seconds", "How long the last look at every flow took.", now.sweep_s)
+    yield _gauge("sweep_age_seconds", "Seconds since it ended.", now.sweep_age_s)
+
+
+def _nexthops(now: Snapshot) -> Iterator[Metric]:
     entries = {(state,): count for state, count in now.nexthops.items()}
     yield _gauges("nexthops", "Entries of the nexthop table.", ("state",), entries)
     failed = "Nexthops whose neighbour does not answer; its last MAC address stays in use."
     yield _gauge("nexthops_failed", failed, now.nexthops_failed)
     full = "Look-ups that found no free nexthop entry."
     yield _counter("nexthop_full", full, now.nexthop_full)
-    yield _gauge("hints", "SSRCs that lead back to their flow.", now.hints)
 
 
 def exposition(collector: Collector) -> bytes:

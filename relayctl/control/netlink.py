@@ -1,74 +1,38 @@
 """Reads links, routes and neighbours from the kernel, as a dump and as events.
 
-The only place that knows netlink messages. Events come from a plain socket that the event loop
-watches; dumps and requests go through pyroute2's asynchronous socket.
+Events come from a plain socket that the event loop watches; dumps and requests go through
+pyroute2's asynchronous socket. What the messages mean stands in `facts`.
 """
 
 import errno
+import platform
 import socket
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
-from ipaddress import IPv4Network
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any
 
 from pyroute2 import AsyncIPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 from pyroute2.netlink.rtnl.marshal import MarshalRtnl
 
-from relayctl.control.network import KernelHop, KernelRoute, Link
+from relayctl.control import facts
+from relayctl.control.facts import Fact, Neighbour
+from relayctl.control.link import Carrier, Link, carriers
+from relayctl.control.network import KernelRoute
 
-_GROUPS = 0x1 | 0x4 | 0x10 | 0x40  # RTMGRP_LINK, _NEIGH, _IPV4_IFADDR, _IPV4_ROUTE
+MANAGED_SINCE = (5, 16)  # kernel that keeps neighbours resolved by itself
+
+_GROUPS = (
+    0x1 | 0x4  # RTMGRP_LINK, _NEIGH
+    | 0x10 | 0x40  # RTMGRP_IPV4_IFADDR, _IPV4_ROUTE
+    | 0x100 | 0x400  # RTMGRP_IPV6_IFADDR, _IPV6_ROUTE
+    | 1 << 31  # RTNLGRP_NEXTHOP, kernel 5.3
+)  # fmt: skip
 _EVENT_BUFFER = 4 << 20
 _MAIN_TABLE = 254
-_UNICAST = 1  # RTN_UNICAST
-_UNREACHABLE = (6, 7, 8)  # RTN_BLACKHOLE, RTN_UNREACHABLE, RTN_PROHIBIT
-_CLONED = 0x200  # RTM_F_CLONED
-_IFF_UP, _IFF_LOWER_UP = 0x1, 0x10000
-_RTNH_DEAD, _RTNH_LINKDOWN = 0x1, 0x10
-_NUD_KNOWN = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80  # reachable to permanent
-_NUD_FAILED = 0x20
-_NLM_F_REPLACE = 0x100
+_FAMILIES = socket.AF_INET, socket.AF_INET6
+_NUD_PROBE = 0x10
 _NTF_USE = 0x01
-_NTF_EXT_MANAGED = 0x01  # kernel 5.16
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """`mac` is None when it does not answer."""
-
-    link: int
-    host: str
-    mac: bytes | None
-
-
-@dataclass(frozen=True, slots=True)
-class LinkGone:
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class NeighbourGone:
-    link: int
-    host: str
-
-
-@dataclass(frozen=True, slots=True)
-class RouteGone:
-    route: KernelRoute
-
-
-@dataclass(frozen=True, slots=True)
-class RouteSet:
-    route: KernelRoute
-    replaces: bool
-
-
-@dataclass(frozen=True, slots=True)
-class AddressGone:
-    """Routes may have gone with it, unannounced."""
-
-
-Fact = Link | LinkGone | Neighbour | NeighbourGone | RouteSet | RouteGone | AddressGone
+_NTF_EXT_MANAGED = 0x01
 
 
 class EventsLost(Exception):
@@ -100,7 +64,7 @@ class Events:
                     raise EventsLost from None
                 raise
             for message in self._marshal.parse(data):
-                fact = _fact(message)
+                fact = facts.fact(message)
                 if fact is not None:
                     yield fact
 
@@ -113,39 +77,61 @@ class Kernel:
 
     def __init__(self) -> None:
         self._route = AsyncIPRoute()
+        self._keep: Mapping[str, int] = (
+            {"flags_ext": _NTF_EXT_MANAGED} if _is_managed() else {"flags": _NTF_USE}
+        )
 
     async def links(self) -> AsyncIterator[Link]:
         async for message in await self._route.link("dump"):
-            yield _link(message)
+            yield facts.link(message)
+
+    async def carriers(self, names: Iterable[str]) -> Mapping[str, Carrier]:
+        """Which device carries the frames of each interface, and under which VLAN tags.
+
+        Raises `DatapathError` for an interface that is not there or that the program cannot serve.
+        """
+        return carriers(names, [link async for link in self.links()])
 
     async def routes(self) -> AsyncIterator[KernelRoute]:
-        dump = await self._route.route("dump", family=socket.AF_INET, table=_MAIN_TABLE)
-        async for message in dump:
-            route = _route(message)
-            if route is not None:
-                yield route
+        for family in _FAMILIES:
+            async for message in await self._route.route("dump", family=family, table=_MAIN_TABLE):
+                route = facts.route(message)
+                if route is not None:
+                    yield route
 
     async def neighbours(self) -> AsyncIterator[Neighbour]:
-        async for message in await self._route.neigh("dump", family=socket.AF_INET):
-            neighbour = _neighbour(message)
-            if neighbour is not None:
-                yield neighbour
+        for family in _FAMILIES:
+            async for message in await self._route.neigh("dump", family=family):
+                neighbour = facts.neighbour(message)
+                if neighbour is not None:
+                    yield neighbour
 
     async def addresses(self) -> list[str]:
-        dump = await self._route.addr("dump", family=socket.AF_INET)
-        return [message.get_attr("IFA_LOCAL") async for message in dump]
+        """This host's own addresses, of both families, link-local ones too."""
+        return [
+            facts.address(message)
+            for family in _FAMILIES
+            async for message in await self._route.addr("dump", family=family)
+        ]
 
     async def keep_resolved(self, link: int, host: str) -> bool:
-        """Let the kernel resolve a neighbour and check it by itself. False if it refuses."""
-        return await self._neighbour(link, host, flags_ext=_NTF_EXT_MANAGED)
+        """Let the kernel resolve a neighbour, and check it by itself if it can. False if it
+        refuses."""
+        return await self._neighbour(link, host, state=0, **self._keep)
 
-    async def poke(self, link: int, host: str) -> bool:
-        """Let the kernel check a neighbour once, as if a packet went there."""
-        return await self._neighbour(link, host, flags=_NTF_USE)
+    async def probe(self, link: int, host: str) -> bool:
+        """Let the kernel ask a neighbour now whether it is still there, though it sends nothing.
 
-    async def _neighbour(self, link: int, host: str, **flags: int) -> bool:
+        A silent change of its MAC address shows after three unanswered questions, in 3 s. The
+        kernel's own checks of a `managed` neighbour take up to a minute.
+        """
+        asked = await self._neighbour(link, host, state=_NUD_PROBE)  # refused without a MAC
+        return await self.keep_resolved(link, host) and asked  # the question cleared the flag
+
+    async def _neighbour(self, link: int, host: str, **how: Any) -> bool:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            await self._route.neigh("replace", dst=host, ifindex=link, state=0, **flags)
+            await self._route.neigh("replace", dst=host, ifindex=link, family=family, **how)
         except (NetlinkError, OSError):
             return False
         return True
@@ -154,87 +140,6 @@ class Kernel:
         self._route.close()
 
 
-def _fact(message: Any) -> Fact | None:
-    match message["event"]:
-        case "RTM_NEWLINK":
-            return _link(message)
-        case "RTM_DELLINK":
-            return LinkGone(message["index"])
-        case "RTM_DELADDR":
-            return AddressGone()
-        case "RTM_NEWNEIGH":
-            return _neighbour(message)
-        case "RTM_DELNEIGH":
-            return _neighbour_gone(message)
-        case "RTM_NEWROUTE":
-            route = _route(message)
-            replaces = bool(message["header"]["flags"] & _NLM_F_REPLACE)
-            return RouteSet(route, replaces) if route else None
-        case "RTM_DELROUTE":
-            route = _route(message)
-            return RouteGone(route) if route else None
-    return None
-
-
-def _link(message: Any) -> Link:
-    flags = message["flags"]
-    return Link(
-        index=message["index"],
-        name=message.get_attr("IFLA_IFNAME") or "",
-        mac=_mac(message.get_attr("IFLA_ADDRESS")),
-        up=bool(flags & _IFF_UP and flags & _IFF_LOWER_UP),
-        mtu=message.get_attr("IFLA_MTU") or 1500,
-    )
-
-
-def _neighbour(message: Any) -> Neighbour | None:
-    if message["family"] != socket.AF_INET:
-        return None
-    mac, state = _mac(message.get_attr("NDA_LLADDR")), message["state"]
-    host = message.get_attr("NDA_DST")
-    if state & _NUD_FAILED:
-        return Neighbour(message["ifindex"], host, None)
-    if mac and state & _NUD_KNOWN:
-        return Neighbour(message["ifindex"], host, mac)
-    return None
-
-
-def _neighbour_gone(message: Any) -> NeighbourGone | None:
-    if message["family"] != socket.AF_INET:
-        return None
-    return NeighbourGone(message["ifindex"], message.get_attr("NDA_DST"))
-
-
-def _route(message: Any) -> KernelRoute | None:
-    table = message.get_attr("RTA_TABLE") or message["table"]
-    if message["family"] != socket.AF_INET or table != _MAIN_TABLE:
-        return None
-    kind = message["type"]
-    if kind not in (_UNICAST, *_UNREACHABLE) or message["flags"] & _CLONED:
-        return None
-    destination = message.get_attr("RTA_DST") or "0.0.0.0"
-    metrics = message.get_attr("RTA_METRICS")
-    return KernelRoute(
-        network=IPv4Network(f"{destination}/{message['dst_len']}"),
-        hops=tuple(_hops(message)) if kind == _UNICAST else (),
-        metric=message.get_attr("RTA_PRIORITY") or 0,
-        tos=message["tos"],
-        mtu=(metrics.get_attr("RTAX_MTU") or 0) if metrics else 0,
-    )
-
-
-def _hops(message: Any) -> Iterator[KernelHop]:
-    several = message.get_attr("RTA_MULTIPATH")
-    if several:
-        for hop in several:
-            yield _hop(hop["oif"], hop.get_attr("RTA_GATEWAY"), hop["flags"])
-    else:
-        yield _hop(message.get_attr("RTA_OIF"), message.get_attr("RTA_GATEWAY"), message["flags"])
-
-
-def _hop(link: int, gateway: str | None, flags: int) -> KernelHop:
-    return KernelHop(link, gateway, dead=bool(flags & (_RTNH_DEAD | _RTNH_LINKDOWN)))
-
-
-def _mac(text: str | None) -> bytes:
-    return bytes.fromhex(text.replace(":", "")) if text else b""
+def _is_managed() -> bool:
+    major, minor = platform.release().split(".")[:2]
+    return (int(major), int(minor)) >= MANAGED_SINCE

@@ -1,4 +1,5 @@
-"""The packet process as the daemon sees it: started, heard, and noticed when it dies."""
+"""The packet process as the daemon sees it: started, heard, replaced when it hangs, and noticed
+when it dies."""
 
 import asyncio
 import contextlib
@@ -23,14 +24,18 @@ class PacketProcessError(Exception):
 
 
 class PacketChild:
-    """One run of the packet process. `handle` gets every message but those of the start."""
+    """The packet process, one at a time. `handle` gets every message but those of the start."""
 
     def __init__(self, config: RelayConfig, handle: Callable[[Message], None]) -> None:
         self._config = config
         self._handle = handle
+        self._closed = asyncio.Event()
+        self._dropped = 0  # of the runs before this one
+        self._prepare()
+
+    def _prepare(self) -> None:
         self._channel, self._theirs = Channel.pair()
         self._started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._closed = asyncio.Event()
         self._process: asyncio.subprocess.Process | None = None
         self.heartbeat: Heartbeat | None = None
         self._heard_at = 0.0
@@ -42,7 +47,7 @@ class PacketChild:
     @property
     def dropped(self) -> int:
         """Messages to the packet process that found the pipe full."""
-        return self._channel.dropped
+        return self._dropped + self._channel.dropped
 
     def silent_s(self) -> float:
         """Seconds since its last heartbeat; infinite before the first."""
@@ -75,11 +80,33 @@ class PacketChild:
         await self._closed.wait()
         return await self._exit_status()
 
+    async def replace(self) -> None:
+        """Kill it and start another, which finds maps and program as they are.
+
+        Raises `PacketProcessError`, also when the kernel does not let the old one go.
+        """
+        self._hang_up()
+        assert self._process
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        try:
+            await asyncio.wait_for(self._process.wait(), STOP_S)
+        except TimeoutError:
+            raise PacketProcessError(
+                f"the packet process {self.pid} hangs in the kernel and cannot be killed"
+            ) from None
+        self._dropped += self._channel.dropped
+        self._prepare()
+        await self.start()
+
     async def stop(self) -> None:
         """Close the channel, which ends it; kill it if it does not."""
+        self._hang_up()
+        await self._exit_status()
+
+    def _hang_up(self) -> None:
         asyncio.get_running_loop().remove_reader(self._channel.fileno())
         self._channel.close()
-        await self._exit_status()
 
     async def _exit_status(self) -> str:
         if self._process is None:

@@ -4,15 +4,18 @@ It only reads, except for `delete`, which is a command to the packet process.
 """
 
 import asyncio
-import socket
+import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from relayctl.config import RelayConfig
 from relayctl.control.metrics import Snapshot
 from relayctl.control.sweeper import Sweeper
+from relayctl.control.watchdog import FRESH_S
+from relayctl.datapath import maps
 from relayctl.datapath.base import Datapath, Nexthop
+from relayctl.datapath.spec import Interface, Role
 from relayctl.flow import Flow, FlowKey, units
 from relayctl.inspect import records
 from relayctl.inspect.records import Record
@@ -21,7 +24,6 @@ from relayctl.reason import Reason
 from relayctl.routes import Routes
 from relayctl.wire.address import Address, render
 
-FRESH_S = 2.0  # age of the last heartbeat of a packet process that lives
 DELETE_S = 1.0  # patience until a delete shows
 DELETE_LOOKS = 100
 
@@ -60,6 +62,18 @@ class NexthopSide(Protocol):
 
     def failed(self) -> int: ...
 
+    def lost(self) -> list[str]: ...
+
+
+class Kernel(Protocol):
+    """What only the XDP datapath has, as far as one can see."""
+
+    @property
+    def nexthops(self) -> NexthopSide: ...
+
+    @property
+    def interfaces(self) -> Sequence[Interface]: ...
+
 
 class Relay:
     """One running relay. `attached` gives the indices of interfaces that carry the program."""
@@ -70,20 +84,21 @@ class Relay:
         datapath: Datapath,
         packet: PacketSide,
         sweeper: Sweeper,
-        nexthops: NexthopSide | None,
-        ports: Mapping[int, int],
+        kernel: Kernel | None,
         attached: Callable[[], list[int]],
+        replacements: Callable[[], int],
     ) -> None:
-        """`nexthops` is None and `ports` (interface index → egress port) empty without XDP."""
+        """`kernel` is None without XDP. `replacements`: of hung packet processes."""
         self.config = config
         self.draining = False
         self._datapath = datapath
         self.name = datapath.name
         self._packet = packet
         self._sweeper = sweeper
-        self._nexthops = nexthops
-        self._ports = ports
+        self._kernel = kernel
+        self._nexthops = kernel.nexthops if kernel else None
         self._attached = attached
+        self._replacements = replacements
         self._started = time.monotonic()
         self._vips = {vip.id: render(vip.public) for vip in config.vips}
 
@@ -107,20 +122,23 @@ class Relay:
                 (self.in_kernel and not self._reaches_inside(), "no way to any transceiver"),
             )
             if is_fault
-        ]
+        ] + (self._nexthops.lost() if self._nexthops else [])
 
     def _has_key(self) -> bool:
         heartbeat = self._packet.heartbeat
         return heartbeat is not None and bool(heartbeat.keys)
 
     def _is_attached(self) -> bool:
-        return set(self._ports) <= set(self._attached())
+        return {each.carrier for each in self._interfaces()} <= set(self._attached())
+
+    def _interfaces(self) -> Sequence[Interface]:
+        return self._kernel.interfaces if self._kernel else ()
 
     def _reaches_inside(self) -> bool:
         """Whether some allowed network is on an inner link, or behind a gateway that resolves."""
         if self._nexthops is None:
             return False
-        inner = {port for index, port in self._ports.items() if self._is_inner(index)}
+        inner = {each.port for each in self._interfaces() if each.role is not Role.OUTER}
         if any(entry.valid and entry.port in inner for entry in self._nexthops.entries.values()):
             return True
         ways = (
@@ -129,13 +147,6 @@ class Relay:
             for network in cluster.allow
         )
         return any(way is not None and way.port in inner for way in ways)
-
-    def _is_inner(self, index: int) -> bool:
-        names = {each.name for each in self.config.interfaces if each.role != "outer"}
-        try:
-            return socket.if_indextoname(index) in names
-        except OSError:
-            return False
 
     def status(self) -> Record:
         faults = self.faults()
@@ -188,7 +199,7 @@ class Relay:
 
     def nexthops(self) -> list[Record]:
         entries = self._nexthops.entries if self._nexthops else {}
-        names = {port: _name_of(index) for index, port in self._ports.items()}
+        names = {each.port: each.name for each in self._interfaces()}
         return [
             records.nexthop_record(index, entry, names) for index, entry in sorted(entries.items())
         ]
@@ -207,8 +218,9 @@ class Relay:
             uptime_s=time.monotonic() - self._started,
             heartbeat_age_s=self._packet.silent_s(),
             reasons=self.reasons(),
-            flows=self._sweeper.last.states,
-            flows_max=self._datapath.flows.capacity,
+            flows=self._sweeper.last.flows,
+            flows_max={4: self.config.max_flows, 6: self.config.max_flows_v6},
+            map_memory=self._map_memory(),
             ended=self._sweeper.ended,
             received=heartbeat.received if heartbeat else 0,
             socket_drops=heartbeat.socket_drops if heartbeat else 0,
@@ -220,7 +232,17 @@ class Relay:
             nexthops_failed=self._nexthops.failed() if self._nexthops else 0,
             nexthop_full=heartbeat.nexthop_full if heartbeat else 0,
             hints=heartbeat.hints if heartbeat else 0,
+            displaced=heartbeat.displaced if heartbeat else 0,
+            replacements=self._replacements(),
+            sweep_s=self._sweeper.last.took_s,
+            sweep_age_s=time.monotonic() - (self._sweeper.last.finished or self._started),
         )
+
+    def _map_memory(self) -> int:
+        if not self.in_kernel:
+            return 0
+        shapes = maps.shapes(self.config.max_flows, self.config.max_flows_v6)
+        return sum(shape.memory(os.cpu_count() or 1) for shape in shapes)
 
     def _keys(self, client: Address, vip: str | None) -> list[FlowKey]:
         return [
@@ -235,10 +257,3 @@ class Relay:
             yield records.flow_record(
                 key, flow, now=now, vips=self._vips, nexthops=entries, kernel=self.in_kernel
             )
-
-
-def _name_of(index: int) -> str:
-    try:
-        return socket.if_indextoname(index)
-    except OSError:
-        return f"#{index}"

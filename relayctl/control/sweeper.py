@@ -5,35 +5,50 @@ deleted only after its stamps were read again: its client may have spoken since.
 """
 
 import asyncio
-import itertools
-import logging
+import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from relayctl.control import hint_table
+from relayctl.control.astray import Ways
+from relayctl.control.flow_slice import Bools, Column, FlowSlice, slices
+from relayctl.control.hint_table import HintTable
 from relayctl.datapath.base import Datapath, Nexthop
-from relayctl.flow import Expiry, Flow, FlowKey, State, expiry
-from relayctl.hints import HintIndex, difference
+from relayctl.flow import Expiry, FlowKey, Prefixes, State, expiry
+from relayctl.hints import CAPACITY
 from relayctl.messages import PER_PART, HintsChange, Message, RerouteFlows
 from relayctl.routes import Routes
 
-SLICE = 2048  # flows between two looks at the rest of the process
+ENDS = 256  # flows ended between two looks at the rest of the process
 PAUSE_S = 1.0  # between passes, as long as one is short
-MAX_ASTRAY = 4096  # flows led back to the route table per pass
+MAX_PAUSE_S = 10.0
 SHARE = 10  # a pass may take a tenth of the time
-
-log = logging.getLogger(__name__)
+MAX_ASTRAY = 4096  # flows led back to the route table per pass
+MAX_HINTS = 4096  # changes of hints told per pass
 
 
 @dataclass(slots=True)
 class Pass:
-    """What one look at every flow found."""
+    """What one look at every flow found. Families are IP versions."""
 
-    states: Counter[State] = field(default_factory=Counter)
+    flows: Counter[tuple[int, State]] = field(default_factory=Counter)
     ended: Counter[Expiry] = field(default_factory=Counter)
     used: set[int] = field(default_factory=set)  # nexthop indices in live flows
     astray: list[FlowKey] = field(default_factory=list)  # flows that left the route table
-    hints: HintIndex = field(default_factory=HintIndex)
+    hints: HintTable = field(default_factory=HintTable)
+    took_s: float = 0.0
+    finished: float = 0.0  # CLOCK_MONOTONIC
+
+    @property
+    def states(self) -> Counter[State]:
+        """Flows of both families."""
+        found: Counter[State] = Counter()
+        for (_, state), count in self.flows.items():
+            found[state] += count
+        return found
 
 
 class Sweeper:
@@ -46,6 +61,7 @@ class Sweeper:
         now: Callable[[], int],
         routing: Callable[[], tuple[Routes, Mapping[int, Nexthop]] | None],
         swept: Callable[[Pass], None],
+        prefixes: Prefixes | None = None,
     ) -> None:
         """`now` gives a stamp. `routing`: the routes and entries that flows have to agree with,
         None where there are none. `swept` gets every finished pass."""
@@ -54,43 +70,56 @@ class Sweeper:
         self._now = now
         self._routing = routing
         self._swept = swept
-        self._sent: dict[int, FlowKey] = {}
+        self._prefixes = prefixes or {}
+        self._told = hint_table.NONE  # hints that the packet process has
         self.last = Pass()
         self.ended: Counter[Expiry] = Counter()
 
     async def run(self) -> None:
         """Sweep until cancelled."""
-        loop = asyncio.get_running_loop()
         while True:
-            started = loop.time()
             await self.sweep()
-            await asyncio.sleep(max(PAUSE_S, SHARE * (loop.time() - started)))
+            await asyncio.sleep(min(max(PAUSE_S, SHARE * self.last.took_s), MAX_PAUSE_S))
+
+    def forget_hints(self) -> None:
+        """The packet process is a new one, and knows none."""
+        self._told = hint_table.NONE.copy()
 
     async def sweep(self) -> None:
         """One whole pass."""
-        found = Pass()
-        flows = iter(self._datapath.flows.items())
-        while part := list(itertools.islice(flows, SLICE)):
-            self._look_at(part, found)
+        found, started = Pass(), time.monotonic()
+        routing = self._routing()
+        ways = Ways(*routing, self._prefixes) if routing else None
+        used = np.zeros(1 << 16, bool)
+        for keys, values in slices(self._datapath.flows.batches()):
+            flows = FlowSlice(keys, values)
+            alive = await self._end_what_is_over(flows, found)
+            self._count(flows, alive, found, used)
+            found.hints.see(flows, alive)
+            if ways and len(found.astray) < MAX_ASTRAY:
+                astray = np.flatnonzero(ways.astray(flows) & alive)
+                room = MAX_ASTRAY - len(found.astray)
+                found.astray.extend(flows.key(at) for at in astray[:room].tolist())
             await asyncio.sleep(0)
-        self.last = found
+        found.used = set(np.flatnonzero(used).tolist())
         self.ended.update(found.ended)
-        self._send_hints(found.hints.result())
+        await self._tell_hints(found.hints)
         for at in range(0, len(found.astray), PER_PART):
             self._send(RerouteFlows(tuple(found.astray[at : at + PER_PART])))
+        found.finished = time.monotonic()
+        found.took_s = found.finished - started
+        self.last = found
         self._swept(found)
 
-    def _look_at(self, flows: Sequence[tuple[FlowKey, Flow]], found: Pass) -> None:
+    async def _end_what_is_over(self, flows: FlowSlice, found: Pass) -> Bools:
+        """Which flows are still there."""
         now = self._now()
-        routing = self._routing()
-        for key, flow in flows:
-            if expiry(flow, now) and self._end(key, now, found):
-                continue
-            found.states[flow.state] += 1
-            found.used.update((flow.nexthop_in, flow.nexthop_out))
-            found.hints.see(key, flow)
-            if routing and len(found.astray) < MAX_ASTRAY and not _follows(key, flow, *routing):
-                found.astray.append(key)
+        alive = ~flows.over(now)
+        for number, at in enumerate(np.flatnonzero(~alive).tolist(), 1):
+            alive[at] = not self._end(flows.key(at), now, found)
+            if not number % ENDS:
+                await asyncio.sleep(0)
+        return alive
 
     def _end(self, key: FlowKey, now: int, found: Pass) -> bool:
         flow = self._datapath.flows.get(key)
@@ -100,26 +129,34 @@ class Sweeper:
         found.ended[reason] += 1
         return True
 
-    def _send_hints(self, hints: dict[int, FlowKey]) -> None:
-        """Tell what changed. What finds the pipe full is told after the next pass."""
-        added, removed = difference(self._sent, hints)
-        for at in range(0, len(removed), PER_PART):
-            part = removed[at : at + PER_PART]
-            if self._send(HintsChange(removed=tuple(part))):
-                for ssrc in part:
-                    del self._sent[ssrc]
-        entries = list(added.items())
-        for at in range(0, len(entries), PER_PART):
-            news = entries[at : at + PER_PART]
-            if self._send(HintsChange(added=tuple((ssrc, *key) for ssrc, key in news))):
-                self._sent.update(news)
+    def _count(self, flows: FlowSlice, alive: Bools, found: Pass, used: Bools) -> None:
+        confirmed = int(np.count_nonzero(flows.confirmed() & alive))
+        found.flows[flows.version, State.CONFIRMED] += confirmed
+        found.flows[flows.version, State.NEW] += int(np.count_nonzero(alive)) - confirmed
+        for name in ("nexthop_in", "nexthop_out"):
+            used[flows.values[name][alive]] = True
+
+    async def _tell_hints(self, found: HintTable) -> None:
+        """Tell what changed, as much as one pass may; the rest follows after the next one."""
+        told = self._told
+        added, removed = hint_table.difference(told, found.result())
+        removed = await self._tell(removed[:MAX_HINTS], _removal)
+        added = await self._tell(added[: min(MAX_HINTS, CAPACITY - len(told))], _addition)
+        if self._told is told:  # not forgotten meanwhile
+            self._told = hint_table.changed(told, added, removed)
+
+    async def _tell(self, rows: Column, message: Callable[[Column], Message]) -> Column:
+        """The rows that went out before the pipe was full."""
+        for at in range(0, len(rows), PER_PART):
+            if not self._send(message(rows[at : at + PER_PART])):
+                return rows[:at]
+            await asyncio.sleep(0)
+        return rows
 
 
-def _follows(key: FlowKey, flow: Flow, routes: Routes, entries: Mapping[int, Nexthop]) -> bool:
-    """Whether both nexthops of a flow are those that the route table names."""
-    for host, index in ((flow.endpoint[0], flow.nexthop_in), (key.client[0], flow.nexthop_out)):
-        way, entry = routes.find(host), entries.get(index)
-        wanted = (way.port, way.gateway) if way and way.port else None
-        if way is not None and wanted != (entry and (entry.port, entry.gateway)):
-            return False
-    return True
+def _removal(rows: Column) -> HintsChange:
+    return HintsChange(removed=tuple(rows["ssrc"].tolist()))
+
+
+def _addition(rows: Column) -> HintsChange:
+    return HintsChange(added=tuple((ssrc, *key) for ssrc, key in hint_table.hints(rows)))

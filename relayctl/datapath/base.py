@@ -13,8 +13,9 @@ from typing import Protocol
 from relayctl.flow import Flow, FlowKey
 from relayctl.reason import Reason
 from relayctl.wire.address import pack_host, unpack_host
+from relayctl.wire.route_token import Key
 
-LAYOUT = 1  # version of every pinned structure; part of the pin path
+LAYOUT = 2  # version of every pinned structure; part of the pin path
 NEXTHOPS = 4096  # entries; index 0 is never valid
 PORTS = 64  # egress ports; 0 is unused
 NEVER = 0  # stamp in the heartbeat of a packet process that is gone
@@ -27,7 +28,6 @@ class Nexthop:
 
     port: int  # egress port number, 1-63
     gateway: str
-    source: str  # our address on that interface: the inner source address
     valid: bool = False
     mtu: int = 1500
     source_mac: bytes = bytes(6)
@@ -35,10 +35,10 @@ class Nexthop:
     tags: tuple[int, int] = (0, 0)  # VLAN tags, outer first; 0 = none
 
 
-NEXTHOP = struct.Struct("=BBHHH6s6s4s4s")
-"""valid, port, mtu, tag, tag, source MAC, destination MAC, source, gateway (network order)."""
+NEXTHOP = struct.Struct("=BBHHH6s6s16s")
+"""valid, port, mtu, tag, tag, source MAC, destination MAC, gateway (network order, IPv4 mapped)."""
 
-assert NEXTHOP.size == 28
+assert NEXTHOP.size == 36
 
 
 def pack_nexthop(nexthop: Nexthop | None) -> bytes:
@@ -51,29 +51,35 @@ def pack_nexthop(nexthop: Nexthop | None) -> bytes:
         *nexthop.tags,
         nexthop.source_mac,
         nexthop.destination_mac,
-        pack_host(nexthop.source)[12:],
-        pack_host(nexthop.gateway)[12:],
+        pack_host(nexthop.gateway),
     )
 
 
 def unpack_nexthop(packed: bytes) -> Nexthop | None:
     """None for an entry that was never used."""
-    valid, port, mtu, outer, inner, source_mac, destination_mac, source, gateway = NEXTHOP.unpack(
-        packed
-    )
+    valid, port, mtu, outer, inner, source_mac, destination_mac, gateway = NEXTHOP.unpack(packed)
     if not port:
         return None
-    mapped = bytes(10) + b"\xff\xff"
     return Nexthop(
         port=port,
-        gateway=unpack_host(mapped + gateway),
-        source=unpack_host(mapped + source),
+        gateway=unpack_host(gateway),
         valid=bool(valid),
         mtu=mtu,
         source_mac=source_mac,
         destination_mac=destination_mac,
         tags=(outer, inner),
     )
+
+
+ROUTE_KEYS = 32  # slots, one for each key id
+ROUTE_KEY = struct.Struct("=16s16sI4x")
+"""Tag key, seal key (as SipHash takes them), whether the slot is in use."""
+
+assert ROUTE_KEY.size == 40
+
+
+def pack_route_key(key: Key | None) -> bytes:
+    return ROUTE_KEY.pack(key.tag, key.seal, 1) if key else bytes(ROUTE_KEY.size)
 
 
 class DatapathError(Exception):
@@ -99,6 +105,10 @@ class FlowTable(Protocol):
         """Every flow, read in batches; flows that change meanwhile may be seen or not."""
         ...
 
+    def batches(self) -> Iterator[tuple[bytes, bytes]]:
+        """The same, as joined packed keys of one family and their joined packed values."""
+        ...
+
 
 class Datapath(Protocol):
     """One handle on the datapath."""
@@ -116,6 +126,10 @@ class Datapath(Protocol):
         ...
 
     def write_nexthop(self, index: int, nexthop: Nexthop | None) -> None: ...
+
+    def write_keys(self, keys: Mapping[int, Key]) -> None:
+        """Tell the token gate which route keys it accepts, by id: exactly these."""
+        ...
 
     def beat(self, now: int) -> None:
         """Tell the program that the packet process lives at stamp `now` (units), or `NEVER`."""

@@ -8,8 +8,8 @@ import ctypes
 import errno
 from collections.abc import Iterator
 
-from relayctl.datapath.libbpf import BpfError, Handle, call, possible_cpus
-from relayctl.datapath.maps import MapShape
+from relayctl.datapath.libbpf import BpfError, Handle, call, library, possible_cpus
+from relayctl.datapath.maps import MapShape, MapType
 
 BATCH = 4096  # entries a batch asks for at first
 
@@ -41,7 +41,14 @@ class Map(Handle):
         self.value_size = int(info.value_size)
         self.entries = int(info.max_entries)
         self.name = bytes(info.name).decode()
-        self._value = ctypes.create_string_buffer(self.value_size)
+        self._stride = (self.value_size + 7) & ~7
+        per_cpu = self.type == MapType.PERCPU_ARRAY
+        size = self._stride * possible_cpus() if per_cpu else self.value_size
+        self._value = ctypes.create_string_buffer(size)
+        # looked up once: these calls are the packet process's daily bread
+        self._read = library().bpf_map_lookup_elem
+        self._write = library().bpf_map_update_elem
+        self._remove = library().bpf_map_delete_elem
 
     @classmethod
     def create(cls, shape: MapShape) -> "Map":
@@ -62,38 +69,47 @@ class Map(Handle):
         return pinned == (shape.type, shape.key_size, shape.value_size, shape.entries)
 
     def lookup(self, key: bytes) -> bytes | None:
-        return self._value.raw if self._lookup(key, self._value) else None
+        result = self._read(self.fd, key, self._value)
+        return self._value.raw[: self.value_size] if self._found("read", result) else None
 
     def lookup_per_cpu(self, key: bytes) -> list[bytes]:
         """One value per possible CPU; none if the key is absent."""
-        stride = (self.value_size + 7) & ~7
-        buffer = ctypes.create_string_buffer(stride * possible_cpus())
-        if not self._lookup(key, buffer):
-            return []
-        return [buffer.raw[at : at + self.value_size] for at in range(0, len(buffer), stride)]
+        joined = self.lookup_joined(key) or b""
+        return [joined[at : at + self.value_size] for at in range(0, len(joined), self._stride)]
 
-    def _lookup(self, key: bytes, buffer: ctypes.Array[ctypes.c_char]) -> bool:
-        try:
-            call(f"read map {self.name}", "bpf_map_lookup_elem", self.fd, key, buffer)
-        except BpfError as error:
-            if error.errno != errno.ENOENT:
-                raise
-            return False
-        return True
+    def lookup_joined(self, key: bytes) -> bytes | None:
+        """The value as `update` takes it: of a per-CPU map, those of all CPUs, each aligned to 8
+        bytes."""
+        result = self._read(self.fd, key, self._value)
+        return self._value.raw if self._found("read", result) else None
 
     def update(self, key: bytes, value: bytes) -> None:
         """Create or replace an entry. Raises `BpfError` with E2BIG when a hash is full."""
-        call(f"write map {self.name}", "bpf_map_update_elem", self.fd, key, value, _ANY)
+        self._found("write", self._write(self.fd, key, value, _ANY))
+
+    def update_if_room(self, key: bytes, value: bytes) -> bool:
+        """`update`, but False when a hash is full."""
+        result = self._write(self.fd, key, value, _ANY)
+        return result != -errno.E2BIG and self._found("write", result)
+
+    def update_batch(self, keys: bytes, values: bytes) -> int:
+        """`update` of joined keys and values in one call; how many there were."""
+        count = ctypes.c_uint32(len(keys) // self.key_size)
+        arguments = keys, values, ctypes.byref(count), None
+        call(f"write map {self.name}", "bpf_map_update_batch", self.fd, *arguments)
+        return count.value
 
     def delete(self, key: bytes) -> bool:
         """False when there was no such entry."""
-        try:
-            call(f"delete from map {self.name}", "bpf_map_delete_elem", self.fd, key)
-        except BpfError as error:
-            if error.errno != errno.ENOENT:
-                raise
-            return False
-        return True
+        return self._found("delete from", self._remove(self.fd, key))
+
+    def _found(self, action: str, result: int) -> bool:
+        """False for an absent key; every other failure raises `BpfError`."""
+        if result == 0:
+            return True
+        if result != -errno.ENOENT:
+            raise BpfError(f"{action} map {self.name}", -result)
+        return False
 
     def batches(self, size: int = BATCH) -> Iterator[tuple[bytes, bytes]]:
         """All keys and values of a hash or array, joined, some thousand entries at a time.

@@ -22,40 +22,40 @@ from relayctl.datapath.libbpf import (
     all_links,
     xdp_on,
 )
-from relayctl.datapath.spec import Interface, Mode
+from relayctl.datapath.spec import Mode
 
 _FLAGS = {Mode.NATIVE: DRIVER_MODE, Mode.GENERIC: SKB_MODE}
 _PREFIX = "link-"
 
 
-def attach(directory: Path, interface: Interface, program: Program, mode: Mode) -> None:
-    """Put `program` on `interface`, or swap it in for our own older one.
+def attach(directory: Path, name: str, ifindex: int, program: Program, mode: Mode) -> None:
+    """Put `program` on an interface, or swap it in for our own older one.
 
-    `directory` keeps the link's pin. Raises `DatapathError`: a foreign program is there, ours is
-    there in another mode, or the kernel refuses.
+    `name` is for messages, `directory` keeps the link's pin. Raises `DatapathError`: a foreign
+    program is there, ours is there in another mode, or the kernel refuses.
     """
-    path = directory / f"{_PREFIX}{interface.ifindex}"
-    on = xdp_on(interface.ifindex)
+    path = directory / f"{_PREFIX}{ifindex}"
+    on = xdp_on(ifindex)
     with _pinned(path) as link:
-        if link and link.ifindex == interface.ifindex:
-            _update(path, link, interface, program, mode)
+        if link and link.ifindex == ifindex:
+            _update(path, link, name, program, mode)
             return
     path.unlink(missing_ok=True)  # of an interface that is gone: its number was used again
     if foreign := on.native or on.generic or on.hardware:
-        raise DatapathError(_foreign(interface, foreign, on))
+        raise DatapathError(_foreign(name, ifindex, foreign, on))
     try:
-        link = Link.attach_xdp(program, interface.ifindex, _FLAGS[mode])
+        link = Link.attach_xdp(program, ifindex, _FLAGS[mode])
     except BpfError as error:
-        raise DatapathError(_refusal(interface, program, mode, error)) from error
+        raise DatapathError(_refusal(name, ifindex, program, mode, error)) from error
     with link:
         link.pin(path)
 
 
-def _update(path: Path, link: Link, interface: Interface, program: Program, mode: Mode) -> None:
-    found = mode_of(interface.ifindex)
+def _update(path: Path, link: Link, name: str, program: Program, mode: Mode) -> None:
+    found = mode_of(link.ifindex or 0)
     if found is not mode:
         raise DatapathError(
-            f"{interface.name}: our program is attached in {found} mode, wanted {mode}; "
+            f"{name}: our program is attached in {found} mode, wanted {mode}; "
             f"take it off first: rm {path}"
         )
     with Program.by_id(link.program_id) as present:
@@ -105,23 +105,23 @@ def _pinned(path: Path) -> Iterator[Link | None]:
         yield link
 
 
-def _foreign(interface: Interface, program_id: int, on: Attached) -> str:
+def _foreign(name: str, ifindex: int, program_id: int, on: Attached) -> str:
     with Program.by_id(program_id) as program:
-        name = program.name or "unnamed"
-    what = f"{interface.name} carries another XDP program: id {program_id}, {name!r}"
+        called = program.name or "unnamed"
+    what = f"{name} carries another XDP program: id {program_id}, {called!r}"
     for link in all_links():  # of every network namespace: interface numbers repeat
-        if (link.ifindex, link.program_id) == (interface.ifindex, program_id):
+        if (link.ifindex, link.program_id) == (ifindex, program_id):
             return f"{what}, held by BPF link {link.id}; stop the program that attached it"
     # plain `xdp off` does nothing to a generic program where the driver knows native ones
     how = {on.generic: "xdpgeneric", on.hardware: "xdpoffload"}.get(program_id, "xdp")
-    return f"{what}; if nobody needs it: ip link set dev {interface.name} {how} off"
+    return f"{what}; if nobody needs it: ip link set dev {name} {how} off"
 
 
-def _refusal(interface: Interface, program: Program, mode: Mode, error: BpfError) -> str:
+def _refusal(name: str, ifindex: int, program: Program, mode: Mode, error: BpfError) -> str:
     with ThreadPoolExecutor(1) as thread:  # pyroute2 refuses to run inside somebody's event loop
-        text = thread.submit(_kernel_text, interface.ifindex, program, mode).result()
+        text = thread.submit(_kernel_text, ifindex, program, mode).result()
     said = text or os.strerror(error.errno)
-    message = f"{interface.name}: the kernel refuses the program in {mode} mode: {said}"
+    message = f"{name}: the kernel refuses the program in {mode} mode: {said}"
     if mode is Mode.NATIVE:
         message += "; mend that, or set xdp_mode = 'generic' (several times slower)"
     return message

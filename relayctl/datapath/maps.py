@@ -7,16 +7,18 @@ import enum
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import IPv6Network
 from typing import Any
 
-from relayctl.datapath.base import LAYOUT, NEXTHOP, NEXTHOPS, PORTS
+from relayctl.datapath.base import LAYOUT, NEXTHOP, NEXTHOPS, PORTS, ROUTE_KEY, ROUTE_KEYS
 from relayctl.datapath.spec import Spec
-from relayctl.flow import KEY_V4, VALUE
+from relayctl.flow import KEY_V4, KEY_V6, VALUE
 from relayctl.reason import COUNTERS
 from relayctl.wire.address import render
+from relayctl.wire.cluster import IPV4_PREFIX
 
-BUDGETS = 64  # slots, one per reason of the program
-META_SIZE = 4096  # bytes
+BUDGETS = 64 + 1024 + 16384 + 65536  # slots: reasons, endpoints, clients, tokens
+META_SIZE = 65536  # bytes
 
 _BUCKET = 16  # bytes of the kernel's struct bucket
 _ELEMENT = 48  # bytes of struct htab_elem in front of key and value
@@ -63,18 +65,29 @@ def _align(size: int) -> int:
     return (size + 7) & ~7
 
 
-def shapes(max_flows: int) -> tuple[MapShape, ...]:
-    """Every map of an instance but `meta`."""
+def flow_shapes(max_flows: int, max_flows_v6: int) -> tuple[MapShape, MapShape]:
+    """The flow tables, which take nearly all the memory."""
     return (
         MapShape("flows_v4", MapType.HASH, KEY_V4.size, VALUE.size, max_flows),
+        MapShape("flows_v6", MapType.HASH, KEY_V6.size, VALUE.size, max_flows_v6),
+    )
+
+
+def shapes(max_flows: int, max_flows_v6: int) -> tuple[MapShape, ...]:
+    """Every map of an instance but `meta`."""
+    return (
+        *flow_shapes(max_flows, max_flows_v6),
         MapShape("nexthops", MapType.ARRAY, 4, NEXTHOP.size, NEXTHOPS),
         MapShape("egress", MapType.DEVMAP, 4, 4, PORTS),
+        MapShape("keys", MapType.ARRAY, 4, ROUTE_KEY.size, ROUTE_KEYS),
         MapShape("reasons", MapType.PERCPU_ARRAY, 4, 8, COUNTERS),
         MapShape("slow_reasons", MapType.ARRAY, 4, 8, COUNTERS),
         MapShape("control", MapType.ARRAY, 4, 4, 1),
         MapShape("budgets", MapType.PERCPU_ARRAY, 4, 8, BUDGETS),
     )
 
+
+_BEFORE = {"transparent": False}  # what a key means where an older layout has none
 
 META = MapShape("meta", MapType.ARRAY, 4, META_SIZE, 1)
 
@@ -83,9 +96,25 @@ def meta(spec: Spec) -> dict[str, Any]:
     """What the numbers inside pinned values mean; kept beside them as JSON."""
     return {
         "layout": LAYOUT,
-        "structures": [KEY_V4.format, VALUE.format, NEXTHOP.format],
+        "structures": [s.format for s in (KEY_V4, KEY_V6, VALUE, NEXTHOP, ROUTE_KEY)],
         "vips": {str(v.id): [render(v.public), render(v.local)] for v in spec.vips},
-        "inner": [spec.inner_address, spec.inner_port_base, spec.inner_ports],
+        "clusters": {str(c.id): str(c.prefix) for c in spec.clusters},
+        "inner": [*spec.inner_addresses, spec.inner_port_base, spec.inner_ports],
+        "transparent": spec.transparent,
+        "mode": spec.mode,
+        "interfaces": [
+            [i.name, i.ifindex, i.port, i.role, i.carrier, list(i.tags)] for i in spec.interfaces
+        ],
+    }
+
+
+def prefixes(meta: Mapping[str, Any]) -> dict[int, bytes]:
+    """IPv6 clusters of a pinned `meta`, as `unpack_flow` takes them."""
+    networks = {int(id): IPv6Network(prefix) for id, prefix in meta.get("clusters", {}).items()}
+    return {
+        id: network.network_address.packed[:12]
+        for id, network in networks.items()
+        if network != IPV4_PREFIX
     }
 
 
@@ -98,16 +127,26 @@ def unpack_meta(value: bytes) -> dict[str, Any]:
     return content
 
 
-def disagreement(pinned: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
+def disagreement(
+    pinned: Mapping[str, Any], wanted: Mapping[str, Any], *, same_layout: bool = True
+) -> str | None:
     """Why pinned flows would mean something else to a program made for `wanted`, or None.
 
-    A VIP may come or go; an id that is in use keeps its addresses.
+    A VIP or a cluster may come or go; an id that is in use keeps its meaning.
     """
-    for key in ("layout", "structures", "inner"):
-        if pinned.get(key) != wanted[key]:
-            return f"{key}: pinned {pinned.get(key)}, wanted {wanted[key]}"
-    pinned_vips, vips = pinned.get("vips", {}), wanted["vips"]
-    for id in pinned_vips.keys() & vips.keys():
-        if pinned_vips[id] != vips[id]:
-            return f"VIP {id}: pinned {' = '.join(pinned_vips[id])}, wanted {' = '.join(vips[id])}"
+    for key in ("layout", "structures", "inner", "transparent"):
+        if not same_layout and key not in ("inner", "transparent"):
+            continue
+        found = pinned.get(key, _BEFORE.get(key))
+        if found != wanted[key]:
+            return f"{key}: pinned {found}, wanted {wanted[key]}"
+    for key, name in (("vips", "VIP"), ("clusters", "cluster")):
+        before, after = pinned.get(key, {}), wanted[key]
+        for id in before.keys() & after.keys():
+            if before[id] != after[id]:
+                return f"{name} {id}: pinned {_text(before[id])}, wanted {_text(after[id])}"
     return None
+
+
+def _text(meaning: str | list[str]) -> str:
+    return meaning if isinstance(meaning, str) else " = ".join(meaning)

@@ -6,8 +6,9 @@ Reads are up to a heartbeat old; deletes are commands, which the packet process 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from relayctl.datapath.base import DatapathError, Nexthop
-from relayctl.flow import Flow, FlowKey
+from relayctl.flow import Flow, FlowKey, pack_flow, pack_key
 from relayctl.reason import Reason
+from relayctl.wire.route_token import Key
 
 
 class MirrorFlows:
@@ -37,6 +38,10 @@ class MirrorFlows:
     def items(self) -> Iterator[tuple[FlowKey, Flow]]:
         yield from list(self._flows.items())
 
+    def batches(self) -> Iterator[tuple[bytes, bytes]]:
+        for key, flow in self.items():
+            yield pack_key(key), pack_flow(flow)
+
 
 class MirrorDatapath:
     """A datapath whose facts arrive over the channel."""
@@ -53,6 +58,9 @@ class MirrorDatapath:
 
     def write_nexthop(self, index: int, nexthop: Nexthop | None) -> None:
         """Nothing to write."""
+
+    def write_keys(self, keys: Mapping[int, Key]) -> None:
+        """Nothing to write: the packet process reads them itself."""
 
     def beat(self, now: int) -> None:
         self._alive = now

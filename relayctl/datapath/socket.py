@@ -1,101 +1,45 @@
 """The socket datapath: plain memory, every packet forwarded by the packet process.
 
 It needs no privileges, and it is the oracle of the XDP program: same verdicts, same reasons, same
-stamps and counters in the flow. Not here: sockets (`relayctl.packet`), and budgets, which protect
-Python from the kernel's speed and have nothing to protect here.
+changes of a flow. Not here: sockets (`relayctl.packet`), and what the program alone can see of a
+packet or has to look up, such as fragments, interfaces and nexthops.
 """
 
-import dataclasses
-import struct
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from relayctl.address_policy import AddressPolicy
 from relayctl.datapath.base import Nexthop
-from relayctl.flow import CONFIRMED, Flow, FlowKey
-from relayctl.packet.actions import Action, FromClient, FromEndpoint, SendInner, SendOuter
+from relayctl.datapath.budgets import Budgets, client_bucket, endpoint_bucket, token_bucket
+from relayctl.datapath.memory_flows import Entry, MemoryFlows
+from relayctl.flow import CONFIRMED, FlowKey
+from relayctl.packet.actions import FromClient, FromEndpoint, Send, SendInner, SendOuter
 from relayctl.reason import Reason
-from relayctl.wire import spp
+from relayctl.wire import route_token, spp, stun
 from relayctl.wire.address import Address
-from relayctl.wire.packet_class import BINDING_REQUEST, PacketClass, classify, ssrc_of
-from relayctl.wire.stun import HEADER_SIZE, MAGIC_COOKIE
+from relayctl.wire.packet_class import (
+    BINDING_REQUEST,
+    BINDING_SUCCESS,
+    PacketClass,
+    classify,
+    ssrc_of,
+)
+from relayctl.wire.route_token import Key, Reject, Route, TokenError
 
-Verdict = tuple[Reason, Action | None]
+Verdict = tuple[Reason, Send | None]
 """A reason of the program, and what to send: nothing for drops and punts."""
 
 NOT_STUN_FROM = 20  # first byte: DTLS, TURN channels, RTP (RFC 7983 section 7)
+PREFIX = 8  # characters of the token that a flow keeps
+ALIVE_FOR = 2  # units a beat of the packet process counts
+CONTENDED_FOR = 5  # units after a strange token in which answers are handed up
+ANSWERS = 8  # of them, a unit and flow
 
-
-class _Entry:
-    """A flow whose counters change in place, as those of a map element do."""
-
-    __slots__ = (
-        "bytes_down",
-        "bytes_up",
-        "endpoint",
-        "flags",
-        "installed",
-        "packets_down",
-        "packets_up",
-        "seen_down",
-        "seen_up",
-        "sport",
-        "ssrc",
-    )
-
-    def __init__(self, flow: Flow) -> None:
-        self.installed = flow
-        self.endpoint = flow.endpoint
-        self.sport = flow.sport
-        self.flags = flow.flags
-        self.ssrc = flow.ssrc
-        self.seen_up, self.seen_down = flow.seen_up, flow.seen_down
-        self.packets_up, self.packets_down = flow.packets_up, flow.packets_down
-        self.bytes_up, self.bytes_down = flow.bytes_up, flow.bytes_down
-
-    def flow(self) -> Flow:
-        return dataclasses.replace(
-            self.installed,
-            flags=self.flags,
-            ssrc=self.ssrc,
-            seen_up=self.seen_up,
-            seen_down=self.seen_down,
-            packets_up=self.packets_up,
-            packets_down=self.packets_down,
-            bytes_up=self.bytes_up,
-            bytes_down=self.bytes_down,
-        )
-
-
-class MemoryFlows:
-    """The flow table as a dictionary of the packet process."""
-
-    def __init__(self, capacity: int) -> None:
-        self.capacity = capacity
-        self._entries: dict[FlowKey, _Entry] = {}
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def entry(self, key: FlowKey) -> _Entry | None:
-        return self._entries.get(key)
-
-    def get(self, key: FlowKey) -> Flow | None:
-        entry = self._entries.get(key)
-        return entry.flow() if entry else None
-
-    def install(self, key: FlowKey, flow: Flow) -> bool:
-        if key not in self._entries and len(self._entries) >= self.capacity:
-            return False
-        self._entries[key] = _Entry(flow)
-        return True
-
-    def delete(self, key: FlowKey) -> bool:
-        return self._entries.pop(key, None) is not None
-
-    def items(self) -> Iterator[tuple[FlowKey, Flow]]:
-        for key, entry in list(self._entries.items()):
-            yield key, entry.flow()
+_REJECTS = {
+    Reject.MALFORMED: Reason.DROP_STUN_SHAPE,
+    Reject.UNKNOWN_KEY: Reason.DROP_UNKNOWN_KEY,
+    Reject.FORGED: Reason.DROP_FORGED,
+}
 
 
 class SocketDatapath:
@@ -108,11 +52,15 @@ class SocketDatapath:
         capacity: int,
         vips: Mapping[Address, int],
         policy: AddressPolicy,
+        budgets: Budgets | None = None,
     ) -> None:
-        """`vips`: public address → id."""
+        """`vips`: public address → id. `budgets`: by default only the shares of tokens, clients and
+        endpoints, since what a whole CPU may hand up protects Python from the kernel's speed."""
         self.flows = MemoryFlows(capacity)
         self._vips = vips
         self._policy = policy
+        self._budgets = budgets or Budgets()
+        self._keys: Mapping[int, Key] = {}
         self._counts: Counter[Reason] = Counter()
         self._slow: Mapping[Reason, int] = {}
         self._alive = 0
@@ -130,24 +78,88 @@ class SocketDatapath:
         """Count a verdict that was reached before `forward`, by the interface a packet took."""
         self._counts[reason] += 1
 
+    def punt(self, reason: Reason, stamp: int, bucket: int = 0) -> Reason:
+        """What becomes of a packet that is to be handed up: `reason`, or why it is not."""
+        if not self._is_alive(stamp):
+            return Reason.DROP_NO_DAEMON
+        return self._budgets.charge(reason, stamp, bucket)
+
+    def _is_alive(self, stamp: int) -> bool:
+        return stamp - self._alive <= ALIVE_FOR
+
     def _to_vip(self, event: FromClient, stamp: int) -> Verdict:
-        if self._policy.refuses(event.client):
-            return Reason.DROP_BAD_SOURCE, None
         payload = event.payload
         entry = self.flows.entry(FlowKey(event.client, event.vip))
-        if entry is not None:
-            entry.seen_up = stamp
-            entry.packets_up += 1
-            entry.bytes_up += len(payload)
-            if not entry.ssrc:
-                entry.ssrc = ssrc_of(payload) or 0
-            sent = SendInner(entry.endpoint, entry.sport, event.client, event.vip, payload)
-            return Reason.FORWARD, sent
-        if _is_binding_request(payload):
-            return Reason.PUNT_FIRST, None
+        if entry is None:
+            return self._without_flow(event, stamp), None
+        if stun.is_whole(payload, BINDING_REQUEST):
+            refusal = self._judge_token(entry, payload, stamp)
+            if refusal is not None:
+                return refusal, None
+        entry.seen_up = stamp
+        entry.packets_up += 1
+        entry.bytes_up += len(payload)
+        if not entry.ssrc:
+            entry.ssrc = ssrc_of(payload) or 0
+        if self._may_prove(entry, payload, stamp):
+            return Reason.PUNT_ANSWER, None
+        sent = SendInner(entry.endpoint, entry.sport, event.client, event.vip, payload)
+        return Reason.FORWARD, sent
+
+    def _without_flow(self, event: FromClient, stamp: int) -> Reason:
+        payload = event.payload
+        if self._policy.refuses(event.client):
+            return Reason.DROP_BAD_SOURCE
+        if stun.is_whole(payload, BINDING_REQUEST):
+            token = stun.token_of(payload)
+            opened = self._open(token)
+            if isinstance(opened, Reason):
+                return opened
+            assert token
+            return self.punt(Reason.PUNT_FIRST, stamp, token_bucket(token))
         if classify(payload) in (PacketClass.DTLS, PacketClass.RTP):
-            return Reason.PUNT_ORPHAN, None
-        return Reason.DROP_NO_FLOW, None
+            return self.punt(Reason.PUNT_ORPHAN, stamp, client_bucket(event.client[0]))
+        return Reason.DROP_NO_FLOW
+
+    def _judge_token(self, entry: Entry, request: bytes, stamp: int) -> Reason | None:
+        """Why a Binding request does not simply follow the flow of its client; None: it does."""
+        token = stun.token_of(request)
+        if token and token[:PREFIX] == entry.token:
+            return None
+        opened = self._open(token)
+        if isinstance(opened, Reason):
+            return opened
+        assert token
+        if entry.leads_to(opened):  # another call in the same process, or its ICE restart
+            entry.token = token[:PREFIX]
+            return None
+        reason = self.punt(Reason.PUNT_CONTENDED, stamp, token_bucket(token))
+        if reason is Reason.PUNT_CONTENDED:
+            entry.contended = stamp
+        return reason
+
+    def _open(self, token: bytes | None) -> Route | Reason:
+        """The token gate."""
+        if token is None:
+            return Reason.DROP_STUN_SHAPE
+        try:
+            return route_token.open_token(self._keys, token)
+        except TokenError as error:
+            return _REJECTS[error.reason]
+
+    def _may_prove(self, entry: Entry, payload: bytes, stamp: int) -> bool:
+        """Whether the packet may be the answer that gives the flow to another endpoint, and there
+        were not too many such in this unit."""
+        if not entry.contended or stamp - entry.contended > CONTENDED_FOR:
+            return False
+        if not stun.is_whole(payload, BINDING_SUCCESS) or not self._is_alive(stamp):
+            return False
+        unit = stamp & 0xFFFFFF
+        count = entry.answers & 0xFF if entry.answers >> 8 == unit else 0
+        if count >= ANSWERS:
+            return False
+        entry.answers = unit << 8 | count + 1
+        return True
 
     def _inner(self, event: FromEndpoint, stamp: int) -> Verdict:
         try:
@@ -155,7 +167,7 @@ class SocketDatapath:
         except spp.SppError:
             return Reason.DROP_NOT_SPP, None
         payload = event.payload
-        if not payload or not header.is_v4:
+        if not payload or not header.is_of_one_family:
             return Reason.DROP_NOT_SPP, None
         if not self._policy.is_inside(event.sender[0]):
             return Reason.DROP_NOT_AN_ENDPOINT, None
@@ -164,12 +176,8 @@ class SocketDatapath:
             return Reason.DROP_FOREIGN_VIP, None
         entry = self.flows.entry(FlowKey(header.client, vip))
         if entry is None or entry.endpoint != event.sender:
-            return Reason.PUNT_RETURN, None
-        entry.seen_down = stamp
-        entry.packets_down += 1
-        entry.bytes_down += len(payload)
-        if payload[0] >= NOT_STUN_FROM:
-            entry.flags |= CONFIRMED
+            return self.punt(Reason.PUNT_RETURN, stamp, endpoint_bucket(event.sender)), None
+        _stamp_down(entry, payload, stamp)
         return Reason.RETURN, SendOuter(header.client, vip, payload)
 
     def nexthops(self) -> Mapping[int, Nexthop]:
@@ -177,6 +185,9 @@ class SocketDatapath:
 
     def write_nexthop(self, index: int, nexthop: Nexthop | None) -> None:
         """Nothing to write: the kernel's own routes carry what our sockets send."""
+
+    def write_keys(self, keys: Mapping[int, Key]) -> None:
+        self._keys = dict(keys)
 
     def beat(self, now: int) -> None:
         self._alive = now
@@ -194,11 +205,9 @@ class SocketDatapath:
         """Nothing is held."""
 
 
-def _is_binding_request(payload: bytes) -> bool:
-    """What the program can see of it: attributes are the packet process's business."""
-    size = len(payload) - HEADER_SIZE
-    return (
-        size >= 0
-        and size % 4 == 0
-        and struct.unpack_from("!HHI", payload) == (BINDING_REQUEST, size, MAGIC_COOKIE)
-    )
+def _stamp_down(entry: Entry, payload: bytes, stamp: int) -> None:
+    entry.seen_down = stamp
+    entry.packets_down += 1
+    entry.bytes_down += len(payload)
+    if payload[0] >= NOT_STUN_FROM:
+        entry.flags |= CONFIRMED

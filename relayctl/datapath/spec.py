@@ -5,19 +5,24 @@ Pure. A spec travels as JSON to the process that compiles, and becomes `-D` flag
 what the program could not express.
 """
 
+import dataclasses
 import enum
 import ipaddress
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from relayctl.datapath.base import LAYOUT, PORTS, DatapathError
 from relayctl.wire import spp
-from relayctl.wire.address import Address, parse, render
+from relayctl.wire.address import Address
+from relayctl.wire.cluster import IPV4_PREFIX, Cluster, Network
 
 MAX_VIPS = 8  # compared one by one in the program
+MAX_NETWORKS = 256  # allowed ones, of all clusters; likewise
+MAX_INTERFACES = 32  # likewise
+MAX_VLAN = 4094
 
 
 class Role(enum.StrEnum):
@@ -44,75 +49,93 @@ class Vip:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
+    """An interface of the node. A VLAN device is the one whose routes and neighbours count
+    (`ifindex`), but frames with its `tags` arrive at its `carrier`, which runs the program."""
+
     name: str  # for messages
     ifindex: int
     port: int  # egress port number, 1-63, stable over restarts
     role: Role
+    own_carrier: int = 0  # ifindex; 0: itself
+    tags: tuple[int, int] = (0, 0)  # VLAN ids, outer first; 0 = none
+
+    @property
+    def carrier(self) -> int:
+        return self.own_carrier or self.ifindex
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One node. `own` are further addresses of this host, which no client can have."""
+    """One node. `own` are further addresses of this host, which no client can have.
+
+    `inner_addresses`: at most one of each family, none if `transparent`, where endpoints see their
+    clients' own addresses."""
 
     instance: str
     vips: tuple[Vip, ...]
     interfaces: tuple[Interface, ...]
-    inner_address: str
-    allow: tuple[ipaddress.IPv4Network, ...]  # of all clusters
+    inner_addresses: tuple[str, ...]
+    clusters: tuple[Cluster, ...]
     inner_port_base: int = spp.PORT_BASE
     inner_ports: int = spp.PORT_COUNT
     max_flows: int = 262144
+    max_flows_v6: int = 65536
     own: tuple[str, ...] = ()
     allow_inner_clients: bool = False
+    transparent: bool = False
+    mode: Mode = Mode.NATIVE
     bpffs: str = "/sys/fs/bpf"
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.vips) <= MAX_VIPS:
             raise DatapathError(f"{len(self.vips)} VIPs: the program takes 1 to {MAX_VIPS}")
-        if not self.allow:
+        networks = sum(len(cluster.allow) for cluster in self.clusters)
+        if not networks:
             raise DatapathError("no allowed network: a relay needs one with transceivers in it")
+        if networks > MAX_NETWORKS:
+            raise DatapathError(f"{networks} allowed networks: the program takes {MAX_NETWORKS}")
+        if len(self.interfaces) > MAX_INTERFACES:
+            raise DatapathError(
+                f"{len(self.interfaces)} interfaces: the program takes {MAX_INTERFACES}"
+            )
         for interface in self.interfaces:
             if not 1 <= interface.port < PORTS:
                 raise DatapathError(
                     f"{interface.name}: egress port {interface.port}, want 1-{PORTS - 1}"
                 )
+            if not all(0 <= tag <= MAX_VLAN for tag in interface.tags):
+                raise DatapathError(f"{interface.name}: VLAN ids {interface.tags}, want 1-4094")
 
     @property
     def pins(self) -> Path:
         return pin_directory(self.bpffs, self.instance)
 
+    @property
+    def prefixes(self) -> dict[int, bytes]:
+        """IPv6 clusters by id, as the program and `unpack_flow` need them."""
+        return {
+            cluster.id: cluster.prefix.network_address.packed[:12]
+            for cluster in self.clusters
+            if cluster.prefix != IPV4_PREFIX
+        }
+
     def to_json(self) -> str:
-        return json.dumps(
-            {
-                "instance": self.instance,
-                "vips": [[v.id, render(v.public), render(v.local)] for v in self.vips],
-                "interfaces": [[i.name, i.ifindex, i.port, i.role] for i in self.interfaces],
-                "inner_address": self.inner_address,
-                "allow": [str(network) for network in self.allow],
-                "inner_port_base": self.inner_port_base,
-                "inner_ports": self.inner_ports,
-                "max_flows": self.max_flows,
-                "own": self.own,
-                "allow_inner_clients": self.allow_inner_clients,
-                "bpffs": self.bpffs,
-            }
-        )
+        return json.dumps(dataclasses.asdict(self), default=str)
 
     @classmethod
     def from_json(cls, text: str) -> "Spec":
         """The inverse of `to_json`. Raises `DatapathError`."""
         try:
             fields: dict[str, Any] = json.loads(text)
-            vips = [Vip(id, parse(public), parse(local)) for id, public, local in fields["vips"]]
-            interfaces = [Interface(n, i, p, Role(role)) for n, i, p, role in fields["interfaces"]]
-            allow = [ipaddress.IPv4Network(network) for network in fields["allow"]]
             return cls(
                 **fields
                 | {
-                    "vips": tuple(vips),
-                    "interfaces": tuple(interfaces),
-                    "allow": tuple(allow),
+                    "vips": tuple(_vip(each) for each in fields["vips"]),
+                    "interfaces": tuple(_interface(each) for each in fields["interfaces"]),
+                    "inner_addresses": tuple(fields["inner_addresses"]),
+                    "clusters": tuple(_cluster(each) for each in fields["clusters"]),
                     "own": tuple(fields["own"]),
+                    "mode": Mode(fields["mode"]),
                 }
             )
         except (ValueError, KeyError, TypeError) as error:
@@ -120,22 +143,29 @@ class Spec:
 
     def defines(self) -> list[str]:
         """Macros for the compiler, `NAME=text` each; addresses and ports in host order."""
-        vips = (_call("V", v.id, *_host_order(v.public), *_host_order(v.local)) for v in self.vips)
+        interfaces = (
+            _call("I", i.carrier, f"{i.tags[0] << 16 | i.tags[1]:#x}", _LEGS[i.role])
+            for i in self.interfaces
+        )
+        clusters = (_call("C", id, *_words_of(p)) for id, p in self.prefixes.items())
         return [
             f'PINS="{self.pins}"',
             f"MAX_FLOWS={self.max_flows}",
-            f"VIPS(V)={_join(vips)}",
-            f"INTERFACES(I)={_join(_call('I', i.ifindex, _LEGS[i.role]) for i in self.interfaces)}",
-            f"ALLOWED(N)={_join(_call('N', *_masked(network)) for network in self.allow)}",
-            f"OWN(A)={_join(_call('A', _number(host)) for host in self.own)}",
-            f"INNER_ADDRESS={_number(self.inner_address)}",
+            f"MAX_FLOWS_V6={self.max_flows_v6}",
+            *_by_family("VIPS", "V", [(vip.public[0], _vip_arguments(vip)) for vip in self.vips]),
+            f"INTERFACES(I)={_join(interfaces)}",
+            f"CLUSTERS_V6(C)={_join(clusters)}",
+            *_by_family("ALLOWED", "N", [_allowed(n, c) for c in self.clusters for n in c.allow]),
+            *_by_family("OWN", "A", [(host, _words(host)) for host in self.own]),
+            *_by_family("INNER", "A", [(host, _words(host)) for host in self.inner_addresses]),
             f"INNER_PORT_BASE={self.inner_port_base}",
             f"INNER_PORTS={self.inner_ports}",
             f"ALLOW_INNER_CLIENTS={int(self.allow_inner_clients)}",
+            f"TRANSPARENT={int(self.transparent)}",
         ]
 
 
-def pin_directory(bpffs: str, instance: str) -> Path:
+def pin_directory(bpffs: str | Path, instance: str) -> Path:
     """Where this version keeps an instance's maps and program. Links lie one level higher."""
     return Path(bpffs) / "ferryline" / instance / f"v{LAYOUT}"
 
@@ -143,16 +173,53 @@ def pin_directory(bpffs: str, instance: str) -> Path:
 _LEGS = {Role.OUTER: "OUTER_LEG", Role.INNER: "INNER_LEG", Role.BOTH: "(OUTER_LEG | INNER_LEG)"}
 
 
-def _number(host: str) -> str:
-    return f"{int(ipaddress.IPv4Address(host)):#010x}"
+def _vip(fields: dict[str, Any]) -> Vip:
+    (public, public_port), (local, local_port) = fields["public"], fields["local"]
+    return Vip(fields["id"], (public, public_port), (local, local_port))
 
 
-def _host_order(address: Address) -> tuple[str, int]:
-    return _number(address[0]), address[1]
+def _interface(fields: dict[str, Any]) -> Interface:
+    outer, inner = fields["tags"]
+    return Interface(**fields | {"role": Role(fields["role"]), "tags": (outer, inner)})
 
 
-def _masked(network: ipaddress.IPv4Network) -> tuple[str, str]:
-    return _number(str(network.network_address)), _number(str(network.netmask))
+def _cluster(fields: dict[str, Any]) -> Cluster:
+    first, last = fields["ports"]
+    return Cluster(
+        fields["id"],
+        tuple(ipaddress.ip_network(network) for network in fields["allow"]),
+        ipaddress.IPv6Network(fields["prefix"]),
+        (first, last),
+    )
+
+
+def _words_of(packed: bytes) -> tuple[str, ...]:
+    """Words in host order."""
+    return tuple(f"0x{packed[at : at + 4].hex()}" for at in range(0, len(packed), 4))
+
+
+def _words(host: str) -> tuple[str, ...]:
+    """One word, or four for IPv6."""
+    return _words_of(ipaddress.ip_address(host).packed)
+
+
+def _vip_arguments(vip: Vip) -> tuple[object, ...]:
+    (public, public_port), (local, local_port) = vip.public, vip.local
+    return vip.id, *_words(public), public_port, *_words(local), local_port
+
+
+def _allowed(network: Network, cluster: Cluster) -> tuple[str, tuple[object, ...]]:
+    host = str(network.network_address)
+    return host, (*_words(host), *_words(str(network.netmask)), *cluster.ports)
+
+
+def _by_family(
+    name: str, call: str, entries: Sequence[tuple[str, tuple[object, ...]]]
+) -> list[str]:
+    """Two macros that list the calls of each family; an entry is host and arguments."""
+    v4 = (_call(call, *arguments) for host, arguments in entries if ":" not in host)
+    v6 = (_call(call, *arguments) for host, arguments in entries if ":" in host)
+    return [f"{name}_V4({call})={_join(v4)}", f"{name}_V6({call})={_join(v6)}"]
 
 
 def _call(name: str, *arguments: object) -> str:

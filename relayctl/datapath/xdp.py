@@ -9,7 +9,6 @@ is pinned outlives them all, until `unload`. That only one daemon works on an in
 daemon's care: bpffs has no locks, so it holds one in its run directory before it calls `load`.
 """
 
-import errno
 import json
 import logging
 import subprocess
@@ -17,20 +16,24 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from relayctl.datapath import links
+from relayctl.datapath import links, maps
 from relayctl.datapath.base import (
     PORTS,
+    ROUTE_KEYS,
     DatapathError,
     Nexthop,
     pack_nexthop,
+    pack_route_key,
     unpack_nexthop,
 )
 from relayctl.datapath.bpf_map import Map
-from relayctl.datapath.compile import Loaded, discard
+from relayctl.datapath.compile import Loaded
 from relayctl.datapath.libbpf import BpfError, Program
+from relayctl.datapath.pins import discard, settle
 from relayctl.datapath.spec import Interface, Mode, Spec, pin_directory
-from relayctl.flow import Flow, FlowKey, pack_flow, pack_key, unpack_flow, unpack_key
+from relayctl.flow import Flow, FlowKey, Prefixes, pack_flow, pack_key, unpack_flow, unpack_key
 from relayctl.reason import Reason
+from relayctl.wire.route_token import Key
 
 _COMPILE_S = 60.0  # seconds; it takes less than one
 _PROGRAM_REASONS = range(64)
@@ -85,39 +88,44 @@ def open_readonly(instance: str, bpffs: str = "/sys/fs/bpf") -> "XdpDatapath":
 
 
 class PinnedFlows:
-    """The flow table, in the map `flows_v4`."""
+    """The flow table: the maps `flows_v4` and `flows_v6`, by the client's family."""
 
-    def __init__(self, pinned: Map) -> None:
-        self._map = pinned
-        self.capacity = pinned.entries
+    def __init__(self, v4: Map, v6: Map, prefixes: Prefixes) -> None:
+        self._v4, self._v6 = v4, v6
+        self._prefixes = prefixes
+        self.capacity = v4.entries + v6.entries
+
+    def _map(self, key: bytes) -> Map:
+        return self._v4 if len(key) == self._v4.key_size else self._v6
 
     def get(self, key: FlowKey) -> Flow | None:
-        value = self._map.lookup(pack_key(key))
-        return None if value is None else unpack_flow(value)
+        packed = pack_key(key)
+        value = self._map(packed).lookup(packed)
+        return None if value is None else unpack_flow(value, self._prefixes)
 
     def install(self, key: FlowKey, flow: Flow) -> bool:
-        """Write a new or re-pointed flow. False when the table is full."""
-        try:
-            self._map.update(pack_key(key), pack_flow(flow))
-        except BpfError as error:
-            if error.errno != errno.E2BIG:
-                raise
-            return False
-        return True
+        """Write a new or re-pointed flow. False when its family's map is full."""
+        packed = pack_key(key)
+        return self._map(packed).update_if_room(packed, pack_flow(flow))
 
     def delete(self, key: FlowKey) -> bool:
-        return self._map.delete(pack_key(key))
+        packed = pack_key(key)
+        return self._map(packed).delete(packed)
 
     def items(self) -> Iterator[tuple[FlowKey, Flow]]:
-        for key, value in self._map.items():
-            yield unpack_key(key), unpack_flow(value)
+        for pinned in (self._v4, self._v6):
+            for key, value in pinned.items():
+                yield unpack_key(key), unpack_flow(value, self._prefixes)
 
     def batches(self) -> Iterator[tuple[bytes, bytes]]:
-        """Joined keys and joined values as they stand in the map, for who decodes them at once."""
-        return self._map.batches()
+        """Joined keys and joined values as they stand in the maps, for who decodes them at once.
+        Keys of one batch have one size."""
+        yield from self._v4.batches()
+        yield from self._v6.batches()
 
     def close(self) -> None:
-        self._map.close()
+        self._v4.close()
+        self._v6.close()
 
 
 class XdpDatapath:
@@ -127,10 +135,14 @@ class XdpDatapath:
         self._pins = pins
         self._nexthops = Map.open(pins / "nexthops")
         self._egress = Map.open(pins / "egress")
+        self._keys = Map.open(pins / "keys")
         self._reasons = Map.open(pins / "reasons")
         self._slow_reasons = Map.open(pins / "slow_reasons")
         self._control = Map.open(pins / "control")
-        self._flows = PinnedFlows(Map.open(pins / "flows_v4"))
+        with Map.open(pins / maps.META.name) as meta:
+            self.meta = maps.unpack_meta(meta.lookup(_index(0)) or b"")
+        flows_v4, flows_v6 = Map.open(pins / "flows_v4"), Map.open(pins / "flows_v6")
+        self._flows = PinnedFlows(flows_v4, flows_v6, maps.prefixes(self.meta))
 
     @classmethod
     def open(cls, pins: Path) -> "XdpDatapath":
@@ -157,14 +169,16 @@ class XdpDatapath:
         interfaces = tuple(interfaces)
         before = frozenset(self.attached())
         self._write_egress(interfaces)
+        carriers = {interface.carrier: interface.name for interface in interfaces}
         with Program.open(self._pins / "program") as program:
             try:
-                for interface in interfaces:
-                    links.attach(self._pins.parent, interface, program, mode)
+                for carrier, name in carriers.items():
+                    links.attach(self._pins.parent, name, carrier, program, mode)
             except DatapathError:
                 links.detach(self._pins.parent, keep=before)
                 raise
-        links.detach(self._pins.parent, keep=frozenset(i.ifindex for i in interfaces))
+        links.detach(self._pins.parent, keep=frozenset(carriers))
+        settle(self._pins)
 
     def _write_egress(self, interfaces: tuple[Interface, ...]) -> None:
         wanted = {interface.port for interface in interfaces}
@@ -173,10 +187,10 @@ class XdpDatapath:
                 self._egress.delete(_index(port))
         for interface in interfaces:
             try:
-                self._egress.update(_index(interface.port), _index(interface.ifindex))
+                self._egress.update(_index(interface.port), _index(interface.carrier))
             except BpfError as error:
                 raise DatapathError(
-                    f"{interface.name} (ifindex {interface.ifindex}) is no interface to send "
+                    f"{interface.name} (ifindex {interface.carrier}) is no interface to send "
                     f"from: {error}; `ip link` lists them"
                 ) from error
 
@@ -194,6 +208,11 @@ class XdpDatapath:
 
     def write_nexthop(self, index: int, nexthop: Nexthop | None) -> None:
         self._nexthops.update(_index(index), pack_nexthop(nexthop))
+
+    def write_keys(self, keys: Mapping[int, Key]) -> None:
+        """Let the token gate accept exactly these route keys, by id."""
+        for id in range(ROUTE_KEYS):
+            self._keys.update(_index(id), pack_route_key(keys.get(id)))
 
     def beat(self, now: int) -> None:
         """Tell the program that the packet process lives at stamp `now` (units)."""
@@ -222,8 +241,14 @@ class XdpDatapath:
     def close(self) -> None:
         """Drop the handle. What is attached stays attached."""
         self._flows.close()
-        maps = self._nexthops, self._egress, self._reasons, self._slow_reasons, self._control
-        for pinned in maps:
+        for pinned in (
+            self._nexthops,
+            self._egress,
+            self._keys,
+            self._reasons,
+            self._slow_reasons,
+            self._control,
+        ):
             pinned.close()
 
 

@@ -8,11 +8,11 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from relayctl.config import Interface, RelayConfig
-from relayctl.doctor import kernel, links, network, program, service
-from relayctl.doctor.host import Host
+from relayctl.config import RelayConfig
+from relayctl.doctor import drivers, kernel, links, network, program, service
+from relayctl.doctor.host import Host, Link
 from relayctl.doctor.result import Result, Status, skip
-from relayctl.inspect.pinned import program_ids
+from relayctl.inspect.pinned import Own, own_programs
 
 XDP_ONLY = "datapath = 'socket' needs none of it"
 
@@ -21,20 +21,24 @@ def examine(
     config: RelayConfig,
     host: Host,
     *,
-    own_programs: frozenset[int],
+    own: Own,
     program_name: Callable[[int], str],
-    compile_program: Callable[[], object],
+    compile_program: Callable[[], object] | None,
+    adoption_faults: Callable[[], list[str]],
     proc: Path = Path("/proc"),
     sys: Path = Path("/sys"),
     cpus: int = 1,
 ) -> Iterator[Result]:
-    """Every result in reading order. `own_programs` are ids of XDP programs that we attached."""
+    """Every result in reading order. `own` are XDP programs that we attached; nothing is compiled
+    without `compile_program`."""
     yield from _service(config, proc)
     yield kernel.kernel_version(proc)
     if config.datapath == "xdp":
-        yield from _kernel(config, compile_program, proc, sys, cpus)
+        yield from _kernel(config, compile_program, adoption_faults, proc, sys)
         for interface in config.interfaces:
-            yield from _interface(interface, config, host, own_programs, program_name, cpus)
+            yield links.exists(interface, host)
+        for link, vlan in _carriers(config, host):
+            yield from _carrier(link, vlan, config, host, own, program_name, cpus)
     else:
         yield skip("xdp", XDP_ONLY)
     yield from _network(config, host, proc)
@@ -47,7 +51,11 @@ def _service(config: RelayConfig, proc: Path) -> Iterator[Result]:
 
 
 def _kernel(
-    config: RelayConfig, compile_program: Callable[[], object], proc: Path, sys: Path, cpus: int
+    config: RelayConfig,
+    compile_program: Callable[[], object] | None,
+    adoption_faults: Callable[[], list[str]],
+    proc: Path,
+    sys: Path,
 ) -> Iterator[Result]:
     needed = (
         kernel.privileges(proc),
@@ -59,38 +67,53 @@ def _kernel(
     yield from needed
     if any(result.status is Status.FAIL for result in needed):
         yield skip("compile", "needs what failed above")
+        yield skip("pins", "needs what failed above")
     else:
-        yield kernel.compiles(compile_program)
+        if compile_program:
+            yield kernel.compiles(compile_program)
+        yield kernel.adoption(adoption_faults)
     yield kernel.btf(sys)
     yield kernel.jit(proc)
-    yield kernel.memory(proc, config, cpus)
+    yield kernel.time_namespace(proc)
+    yield kernel.memory(proc, config)
 
 
-def _interface(
-    interface: Interface,
+def _carriers(config: RelayConfig, host: Host) -> Iterator[tuple[Link, bool]]:
+    """Each link that carries the program, and whether a configured VLAN device lies above it."""
+    found: dict[str, tuple[Link, bool]] = {}
+    for interface in config.interfaces:
+        if link := host.link(interface.name):
+            carrier = host.carrier(link)
+            _, vlan = found.get(carrier.name, (carrier, False))
+            found[carrier.name] = carrier, vlan or link.kind == "vlan"
+    yield from found.values()
+
+
+def _carrier(
+    link: Link,
+    vlan: bool,
     config: RelayConfig,
     host: Host,
-    own: frozenset[int],
+    own: Own,
     program_name: Callable[[int], str],
     cpus: int,
 ) -> Iterator[Result]:
-    yield links.exists(interface, host)
-    link = host.link(interface.name)
-    if link is None:
-        return
-    yield links.foreign_program(link, own, program_name(link.program) if link.program else "")
+    program = program_name(link.program) if link.program else ""
+    yield links.foreign_program(link, own, program, config.xdp_mode)
     yield links.mtu(link, config.xdp_mode)
-    yield links.receive_merging(link)
-    yield links.gro_forwarding(link)
+    yield links.receive_merging(link, config.xdp_mode)
+    yield links.gro_forwarding(link, config.xdp_mode)
     yield links.veth_peer(link, host)
     yield links.veth_checksums(link, host)
-    yield links.vlan_tags(link)
-    yield links.queues(link, cpus)
+    yield links.vlan_tags(link, host, vlan)
+    yield drivers.channels(link, config, cpus)
+    yield drivers.headroom(link, config)
+    yield drivers.queues(link, cpus)
 
 
 def _network(config: RelayConfig, host: Host, proc: Path) -> Iterator[Result]:
     yield from network.vip_present(config, host)
-    yield network.inner_address(config, host)
+    yield from network.inner_addresses(config, host)
     for interface in config.interfaces:
         if interface.role != "inner" and host.link(interface.name):
             yield from network.arp(interface, config, host, proc)
@@ -99,15 +122,22 @@ def _network(config: RelayConfig, host: Host, proc: Path) -> Iterator[Result]:
     yield from network.routes(config, host)
 
 
-def examine_host(config: RelayConfig) -> Iterator[Result]:
+def examine_host(config: RelayConfig, *, compiling: bool = True) -> Iterator[Result]:
     """`examine` with this host's own answers."""
     from relayctl.doctor import host_reader  # netlink takes 0.2 s to import
 
     yield from examine(
         config,
         host_reader.read(config),
-        own_programs=program_ids(config.pins),
+        own=own_programs(config.bpffs, config.instance),
         program_name=program.name_of,
-        compile_program=lambda: program.try_compile(config),
+        compile_program=(lambda: program.try_compile(config)) if compiling else None,
+        adoption_faults=lambda: program.adoption_faults(config),
         cpus=os.cpu_count() or 1,
     )
+
+
+def obstacles(config: RelayConfig) -> Iterator[Result]:
+    """What would keep `serve` from serving on this host. Nothing is compiled or touched."""
+    results = examine_host(config, compiling=False)
+    return (result for result in results if result.status is Status.FAIL)

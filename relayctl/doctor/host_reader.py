@@ -1,5 +1,9 @@
 """Reads `Host` from this network namespace by netlink and ethtool. I/O only, no judgement."""
 
+import ctypes
+import fcntl
+import socket
+import struct
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,11 +11,14 @@ from pyroute2 import IPRoute
 from pyroute2.ethtool import Ethtool
 
 from relayctl.config import RelayConfig
-from relayctl.doctor.host import Host, Link, Route
+from relayctl.doctor.host import Channels, Host, Link, Route
 from relayctl.wire.cluster import Network
 
 _XDP_MODES = {"xdp": "native", "xdpgeneric": "generic", "xdpoffload": "offloaded"}
 _NEIGHBOUR_FAILED = 0x20  # NUD_FAILED
+_SIOCETHTOOL = 0x8946
+_GDRVINFO = 3  # ETHTOOL_GDRVINFO
+_DRIVER = struct.Struct("=I32s160x")  # struct ethtool_drvinfo: command, driver, what we do not read
 
 
 def read(config: RelayConfig) -> Host:
@@ -24,7 +31,7 @@ def read(config: RelayConfig) -> Host:
             message.get_attr("IFA_LOCAL") or message.get_attr("IFA_ADDRESS"): names.get(
                 message["index"], "?"
             )
-            for message in netlink.get_addr(family=2)
+            for message in netlink.get_addr()
         }
         networks = {network for cluster in config.clusters for network in cluster.allow}
         routes = {
@@ -57,8 +64,32 @@ def _link(message: Any, ethtool: Any) -> Link:
         program=xdp.get_attr("IFLA_XDP_PROG_ID") if mode else None,
         mode=_XDP_MODES.get(mode, mode),
         queues=message.get_attr("IFLA_NUM_TX_QUEUES") or 1,
+        driver=_driver(name),
+        channels=_channels(ethtool, name),
         features=_features(ethtool, name),
     )
+
+
+def _driver(name: str) -> str:
+    """By ioctl: /sys may show the interfaces of another network namespace."""
+    answer = bytearray(_DRIVER.pack(_GDRVINFO, b""))
+    buffer = (ctypes.c_char * len(answer)).from_buffer(answer)
+    request = struct.pack("16sP16x", name.encode(), ctypes.addressof(buffer))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        try:
+            fcntl.ioctl(sock, _SIOCETHTOOL, request)
+        except OSError:  # it has no ethtool operations
+            return ""
+    return str(_DRIVER.unpack(answer)[1].rstrip(b"\0").decode())
+
+
+def _channels(ethtool: Any, name: str) -> Channels | None:
+    try:
+        found = ethtool.get_channels(name)
+    except Exception:  # as for features
+        return None
+    used = (found.combined_count or 0) + (found.tx_count or 0)
+    return Channels(used, (found.max_combined or 0) + (found.max_tx or 0)) if used else None
 
 
 def _features(ethtool: Any, name: str) -> frozenset[str]:
@@ -75,6 +106,7 @@ def _route(netlink: Any, host: str, names: Mapping[int, str]) -> Route | None:
     except Exception:  # netlink's own error when nothing leads there
         return None
     interface, gateway = message.get_attr("RTA_OIF"), message.get_attr("RTA_GATEWAY")
-    neighbours = netlink.get_neighbours(family=2, ifindex=interface, dst=gateway or host)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    neighbours = netlink.get_neighbours(family=family, ifindex=interface, dst=gateway or host)
     failed = any(neighbour["state"] & _NEIGHBOUR_FAILED for neighbour in neighbours)
     return Route(names.get(interface, "?"), gateway, failed)

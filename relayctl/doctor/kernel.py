@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from relayctl.config import RelayConfig, megabytes
-from relayctl.datapath import maps
+from relayctl.config import RelayConfig, flow_table_bytes, flow_tables, megabytes
 from relayctl.doctor.result import Result, fail, ok, skip, warn
 
 FLOOR = (6, 1)  # oldest kernel that the program was proved on
@@ -98,6 +97,18 @@ def bpffs(proc: Path, path: Path) -> Result:
     return fail("bpffs", f"{found} mounted at {path}", f"mount -t bpf bpf {path}")
 
 
+def adoption(faults: Callable[[], list[str]]) -> Result:
+    """Whether the next start takes over what an earlier one pinned, with the flows in it."""
+    try:
+        found = faults()
+    except Exception as error:  # pins that this process may not read
+        return skip("pins", f"cannot tell: {_first_line(error)}")
+    if not found:
+        return ok("pins", "none, or such as the next start takes over")
+    detail, _, mend = "; ".join(found).rpartition("; ")
+    return fail("pins", detail or mend, mend)
+
+
 def btf(sys: Path) -> Result:
     if (sys / "kernel/btf/vmlinux").exists():
         return ok("btf", "the kernel describes its types")
@@ -113,16 +124,35 @@ def jit(proc: Path) -> Result:
     return ok("jit", "on")
 
 
-def memory(proc: Path, config: RelayConfig, cpus: int) -> Result:
-    """Room for the maps, which are allocated whole, and for the compiler."""
-    tables = sum(shape.memory(cpus) for shape in maps.shapes(config.max_flows))
+def time_namespace(proc: Path) -> Result:
+    """The program reads the host's clock; a shifted one would make every flow look dead."""
+    path = proc / "self/timens_offsets"
+    if not path.exists():
+        return skip("clock", "the kernel knows no time namespaces")
+    offsets = {name: (seconds, rest) for name, seconds, rest in map(str.split, _lines(path))}
+    if offsets.get("monotonic", ("0", "0")) == ("0", "0"):
+        return ok("clock", "that of the host")
+    return fail(
+        "clock",
+        f"the monotonic clock of this time namespace is {offsets['monotonic'][0]} s off",
+        "nsenter --time=/proc/1/ns/time relayctl ...",
+    )
+
+
+def _lines(path: Path) -> list[str]:
+    return [line for line in path.read_text().splitlines() if line.strip()]
+
+
+def memory(proc: Path, config: RelayConfig) -> Result:
+    """Room for the flow tables, which are allocated whole, and for the compiler."""
+    tables = flow_table_bytes(config.max_flows, config.max_flows_v6)
     match = re.search(r"^MemAvailable:\s*(\d+) kB", (proc / "meminfo").read_text(), re.MULTILINE)
     available = int(match[1]) * 1024 if match else 0
     detail = (
-        f"maps for max_flows = {config.max_flows} take {megabytes(tables)}, the compiler "
-        f"{megabytes(COMPILER_BYTES)}; {megabytes(available)} available"
+        f"{flow_tables(config)}, {megabytes(COMPILER_BYTES)} for the compiler; "
+        f"{megabytes(available)} available"
     )
-    mend = "lower max_flows, or give the machine more memory"
+    mend = "lower max_flows or max_flows_v6, or give the machine more memory"
     if tables + COMPILER_BYTES > available:
         return fail("memory", detail, mend)
     if 2 * (tables + COMPILER_BYTES) > available:

@@ -3,11 +3,10 @@
 Pure: configuration and `Host` values in, results out.
 """
 
-from collections.abc import Iterable
-
 from relayctl.config import Interface
 from relayctl.doctor.host import Host, Link
 from relayctl.doctor.result import Result, fail, ok, skip, warn
+from relayctl.inspect.pinned import Own
 
 VETH_MTU = 3498  # largest for a native program without multi-buffer support on veth
 
@@ -20,7 +19,9 @@ def exists(interface: Interface, host: Host) -> Result:
         return fail(name, f"no such interface here; there are {present}", "ip link")
     if not link.up:
         return fail(name, "is down", f"ip link set dev {link.name} up")
-    return ok(name, f"up, {interface.role}, mtu {link.mtu}")
+    carrier = host.carrier(link)
+    below = f", on {carrier.name}" if carrier is not link else ""
+    return ok(name, f"up, {interface.role}, mtu {link.mtu}{below}")
 
 
 def mtu(link: Link, mode: str) -> Result:
@@ -35,25 +36,28 @@ def mtu(link: Link, mode: str) -> Result:
     )
 
 
-def receive_merging(link: Link) -> Result:
-    """Drivers refuse a program while hardware merges received packets."""
+def receive_merging(link: Link, mode: str) -> Result:
+    """Drivers refuse a native program while hardware merges received packets."""
     name = f"lro:{link.name}"
+    if mode == "generic":
+        return skip(name, "the kernel switches it off for a generic program")
     for feature, switch in (("rx-lro", "lro"), ("rx-gro-hw", "rx-gro-hw")):
         if feature in link.features:
             return fail(name, f"{feature} is on", f"ethtool -K {link.name} {switch} off")
     return ok(name, "off")
 
 
-def gro_forwarding(link: Link) -> Result:
+def gro_forwarding(link: Link, mode: str) -> Result:
     """Merged UDP packets reach a generic program as one, longer than the MTU."""
     name = f"udp-gro:{link.name}"
-    if "rx-udp-gro-forwarding" in link.features:
-        return warn(
-            name,
-            "UDP packets are merged before the program sees them",
-            f"ethtool -K {link.name} rx-udp-gro-forwarding off",
-        )
-    return ok(name, "off")
+    if "rx-udp-gro-forwarding" not in link.features:
+        return ok(name, "off")
+    judge = fail if mode == "generic" else warn
+    return judge(
+        name,
+        "on: UDP packets are merged before a generic program or a socket sees them",
+        f"ethtool -K {link.name} rx-udp-gro-forwarding off",
+    )
 
 
 def veth_peer(link: Link, host: Host) -> Result:
@@ -94,39 +98,44 @@ def veth_checksums(link: Link, host: Host) -> Result:
     return ok(name, f"{peer.name} sends whole checksums")
 
 
-def vlan_tags(link: Link) -> Result:
-    """With the offload on, a driver strips tags before the program sees the frame."""
-    name = f"rxvlan:{link.name}"
-    if link.kind != "veth" and "rx-vlan-hw-parse" in link.features:
-        return warn(
-            name,
-            "tags are stripped before the program sees them; matters for tagged frames only",
-            f"ethtool -K {link.name} rxvlan off",
-        )
+def vlan_tags(link: Link, host: Host, vlan: bool) -> Result:
+    """The program has to see tags in the frame. `vlan`: a configured VLAN device lies above."""
+    name, peer = f"rxvlan:{link.name}", host.by_index(link.peer)
+    if link.kind == "veth" and vlan:
+        if peer is None or "tx-vlan-hw-insert" in peer.features:
+            end = peer.name if peer else "the other end"
+            mend = f"ethtool -K {peer.name if peer else '<other end>'} txvlan off"
+            return warn(name, f"{end} may leave tags outside the frame", mend)
+    elif link.kind != "veth" and "rx-vlan-hw-parse" in link.features:
+        mend = f"ethtool -K {link.name} rxvlan off"
+        if vlan:
+            return fail(name, "tags are stripped before the program sees them", mend)
+        return warn(name, "tagged frames look untagged to the program", mend)
     return ok(name, "tags reach the program")
 
 
-def queues(link: Link, cpus: int) -> Result:
-    """Many drivers refuse redirected frames on a CPU that has no queue of its own."""
-    name = f"queues:{link.name}"
-    if link.kind:
-        return skip(name, f"{link.kind} is no hardware")
-    if link.queues < cpus:
-        return warn(
-            name,
-            f"{link.queues} for sending, {cpus} CPUs: some drivers lose redirected frames",
-            f"ethtool -L {link.name} combined {cpus}",
-        )
-    return ok(name, f"{link.queues} for sending, {cpus} CPUs")
-
-
-def foreign_program(link: Link, own: Iterable[int], program: str) -> Result:
-    """Somebody else's XDP program; `serve` refuses to replace it. `program` is its name."""
+def foreign_program(link: Link, own: Own, program: str, mode: str) -> Result:
+    """Somebody else's XDP program, which `serve` refuses to replace, or ours in another mode than
+    `mode`. `program` is its name."""
     name = f"xdp:{link.name}"
     if link.program is None:
         return ok(name, "free")
-    if link.program in own:
-        return ok(name, f"ours, id {link.program}, {link.mode}")
+    if link.program in own.programs:
+        if link.mode == mode:
+            return ok(name, f"ours, id {link.program}, {link.mode}")
+        return fail(
+            name,
+            f"ours, id {link.program}, {link.mode}, but xdp_mode = '{mode}'; frames do not pass "
+            "between the two",
+            "relayctl unload, which ends all calls",
+        )
+    if own.unknown:
+        return warn(
+            name,
+            f"cannot tell: program {link.program} ({program or 'name unknown'}) is attached, and "
+            f"{own.unknown}",
+            "run it as root, and with `nsenter --net=/run/netns/NAME` instead of `ip netns exec`",
+        )
     # plain `xdp off` does nothing to a generic program where the driver knows native ones
     how = {"generic": "xdpgeneric", "offloaded": "xdpoffload"}.get(link.mode or "", "xdp")
     return fail(

@@ -23,26 +23,32 @@ def vip_present(config: RelayConfig, host: Host) -> list[Result]:
         elif config_rules.is_loopback(local):
             results.append(ok(name, f"{render(vip.local)} is loopback"))
         else:
-            mend = f"ip address add {local}/32 dev lo"
+            length = "128 dev lo nodad" if config_rules.is_v6(local) else "32 dev lo"
+            mend = f"ip address add {local}/{length}"
             results.append(fail(name, f"{local} is on no interface", mend))
     return results
 
 
-def inner_address(config: RelayConfig, host: Host) -> Result:
-    name, address = "inner-address", config.inner_address
-    interface = host.addresses.get(address)
+def inner_addresses(config: RelayConfig, host: Host) -> list[Result]:
+    """Our own on the inner network."""
+    return [_inner_address(address, host) for address in config.inner_addresses]
+
+
+def _inner_address(address: str, host: Host) -> Result:
+    name, interface = f"inner-address:{address}", host.addresses.get(address)
     if config_rules.is_loopback(address):
-        return ok(name, f"{address} is loopback")
+        return ok(name, "is loopback")
     if interface is None:
+        length = 64 if config_rules.is_v6(address) else 24
         return fail(
-            name, f"{address} is on no interface", f"ip address add {address}/24 dev <inner one>"
+            name, "is on no interface", f"ip address add {address}/{length} dev <inner one>"
         )
-    return ok(name, f"{address} on {interface}")
+    return ok(name, f"on {interface}")
 
 
 def arp(interface: Interface, config: RelayConfig, host: Host, proc: Path) -> list[Result]:
     """A VIP on lo must not be claimed in ARP on this interface: two relays would fight for it."""
-    vips = {vip.local[0] for vip in config.vips}
+    vips = {vip.local[0] for vip in config.vips if not config_rules.is_v6(vip.local[0])}
     elsewhere = sorted(vip for vip in vips if host.addresses.get(vip) != interface.name)
     results = []
     for key, want, fault in (
@@ -52,11 +58,11 @@ def arp(interface: Interface, config: RelayConfig, host: Host, proc: Path) -> li
         name = f"{key}:{interface.name}"
         value = _sysctl(proc, interface.name, key)
         if not elsewhere:
-            results.append(skip(name, "no VIP on another interface"))
+            results.append(skip(name, "no IPv4 VIP on another interface"))
         elif value >= want:
             results.append(ok(name, str(value)))
         else:
-            mend = f"sysctl -w net.ipv4.conf.{interface.name}.{key}={want}"
+            mend = f"sysctl -w net.ipv4.conf.{_dotless(interface.name)}.{key}={want}"
             results.append(warn(name, f"{value}: {fault}", mend))
     return results
 
@@ -70,8 +76,14 @@ def reverse_path(interface: Interface, proc: Path) -> Result:
     return warn(
         name,
         "1, strict: clients whose way back is another interface cannot begin a call",
-        f"sysctl -w net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.{interface.name}.rp_filter=2",
+        "sysctl -w net.ipv4.conf.all.rp_filter=0 "
+        f"net.ipv4.conf.{_dotless(interface.name)}.rp_filter=2",
     )
+
+
+def _dotless(name: str) -> str:
+    """A VLAN device's name as sysctl(8) wants it: eth0/10."""
+    return name.replace(".", "/")
 
 
 def _sysctl(proc: Path, interface: str, key: str) -> int:
@@ -83,6 +95,8 @@ def _sysctl(proc: Path, interface: str, key: str) -> int:
 def inner_ports(config: RelayConfig, proc: Path) -> Result:
     """Inner ports that the kernel also hands out collide with somebody's socket one day."""
     name = "inner-ports"
+    if not config.inner_addresses:
+        return skip(name, "inner = 'transparent' uses none")
     low, high = map(int, (proc / "sys/net/ipv4/ip_local_port_range").read_text().split())
     ours = config.inner_port_range
     shown = f"{ours.start}-{ours[-1]}"

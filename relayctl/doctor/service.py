@@ -17,12 +17,14 @@ def keys_file(path: Path) -> Result:
         text, mode = path.read_text(), stat.S_IMODE(path.stat().st_mode)
     except FileNotFoundError:
         return fail(name, f"no {path}", f"relayctl token keygen --id 1 --out {path}")
-    except (OSError, UnicodeDecodeError) as error:
-        return fail(name, f"{path}: {error}", f"ls -l {path}")
+    except OSError as error:
+        return fail(name, f"{path}: {error.strerror}", f"ls -l {path}")
+    except UnicodeDecodeError as error:
+        return fail(name, f"{path}: {error}", f"relayctl token keygen --id 1 --out {path}.new")
     try:
         keys = parse_keys(text)
     except KeyFileError as error:
-        return fail(name, f"{path}: {error}", f"relayctl token keygen --id 1 --out {path}")
+        return fail(name, f"{path}: {error}", f"relayctl token keygen --id 1 --out {path}.new")
     if mode & 0o077:
         return warn(name, f"{path} is open to others (mode {mode:04o})", f"chmod 0600 {path}")
     return ok(name, f"{path}: key ids {', '.join(map(str, sorted(keys)))}")

@@ -1,14 +1,19 @@
 """Reads a relay through its daemon: HTTP over the unix socket."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 
+from relayctl.inspect.census import Census, of_records
 from relayctl.inspect.records import ReadError, Record
 from relayctl.wire.address import Address, render
+
+_BETWEEN = re.compile(r"[\s,]*")
 
 
 class DaemonReader:
@@ -24,7 +29,18 @@ class DaemonReader:
         return found
 
     def flows(self) -> Iterator[Record]:
-        yield from self._get("/v1/flows")["flows"]
+        """One after the other as they arrive: the whole table may be some 500 MB of JSON."""
+        try:
+            with self._http.stream("GET", "/v1/flows") as answer:
+                if not answer.is_success:
+                    answer.read()
+                    _raise_for(answer)
+                yield from entries(answer.iter_text())
+        except httpx.HTTPError as error:
+            raise ReadError(f"the daemon did not answer GET /v1/flows: {error}") from None
+
+    def census(self) -> Census:
+        return of_records(self.flows())
 
     def flow(self, client: Address, vip: str | None) -> list[Record]:
         vips = [vip] if vip else [str(each["id"]) for each in self.status()["vips"]]
@@ -61,6 +77,35 @@ class DaemonReader:
             return self._http.request(method, path, params=dict(params))
         except httpx.HTTPError as error:
             raise ReadError(f"the daemon did not answer {method} {path}: {error}") from None
+
+
+def entries(pieces: Iterable[str]) -> Iterator[Record]:
+    """The entries of `{"<name>":[...]}` that comes in pieces. Raises `ReadError`."""
+    decode, text, begun = json.JSONDecoder().raw_decode, "", False
+    for piece in pieces:
+        text += piece
+        if not begun:
+            _, bracket, rest = text.partition("[")
+            if not bracket:
+                continue
+            text, begun = rest, True
+        at = _skip(text, 0)
+        while (text[at : at + 1] or "]") != "]":
+            try:
+                entry, end = decode(text, at)
+            except ValueError:  # the rest of it is still to come
+                break
+            yield entry
+            at = _skip(text, end)
+        text = text[at:]
+    if text.strip() != "]}":
+        raise ReadError("the daemon's answer to GET /v1/flows broke off")
+
+
+def _skip(text: str, at: int) -> int:
+    """Where the next entry begins."""
+    match = _BETWEEN.match(text, at)
+    return match.end() if match else at
 
 
 def _json_if_found(answer: httpx.Response) -> Any:

@@ -13,6 +13,7 @@ Table = Mapping[tuple[str, int], Record]
 
 
 class Change(enum.StrEnum):
+    KNOWN = "known"  # it was there at the first look
     NEW = "new"
     CONFIRMED = "confirmed"
     MOVED = "moved"  # to another endpoint
@@ -20,8 +21,12 @@ class Change(enum.StrEnum):
     GONE = "gone"
 
 
-def changes(before: Table, after: Table) -> Iterator[tuple[Change, Record]]:
-    """Each change with the flow as it is now, or as it was last seen."""
+def changes(before: Table | None, after: Table) -> Iterator[tuple[Change, Record]]:
+    """Each change with the flow as it is now, or as it was last seen. `before` is None at the first
+    look."""
+    if before is None:
+        yield from ((Change.KNOWN, flow) for flow in after.values())
+        return
     for key, flow in after.items():
         last = before.get(key)
         if last is None:

@@ -1,10 +1,12 @@
 """Reads a relay through its pinned maps, for when no daemon runs. Never writes them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from relayctl.inspect import records
+from relayctl.flow import Flow, FlowKey
+from relayctl.inspect import census, records
+from relayctl.inspect.census import FAMILIES, STATES, Census
 from relayctl.inspect.pinned import Pinned
-from relayctl.inspect.records import ReadError, Record, is_flow_of
+from relayctl.inspect.records import ReadError, Record
 from relayctl.wire.address import Address
 
 
@@ -17,41 +19,53 @@ class PinReader:
         self._datapath = pinned.datapath
 
     def status(self) -> Record:
-        states = {"new": 0, "confirmed": 0}
-        for record in self.flows():
-            states[record["state"]] += 1
+        found = self.census()
         counts = {reason.label: n for reason, n in self._datapath.reasons().items() if n}
         alive = self._datapath.alive()
         return {
             "instance": self._instance,
             "running": False,
-            "datapath": self._datapath.name,
+            "datapath": self._pinned.name,
             # a stamp of 0: it ended in order, or never ran
             "packet_process_silent_s": records.seconds(max(0, self._now() - alive))
             if alive
             else None,
             "vips": [{"id": id, "public": vip} for id, vip in sorted(self._pinned.vips.items())],
-            "interfaces": [{"name": name} for name in self._pinned.attached],
-            "flows": {**states, "max": self._datapath.flows.capacity},
+            "interfaces": [
+                {"name": each["name"], "role": each["role"]} for each in self._pinned.interfaces()
+            ],
+            "flows": {
+                **{state: found.of_state(state) for state in STATES},
+                "max": self._datapath.flows.capacity,
+            },
             "ready": False,
             "not_ready": ["the daemon is not running"],
+            "kernel": kernel_record(self._pinned, found),
             "reasons": counts,
         }
 
+    def census(self) -> Census:
+        return census.of_batches(self._pinned.batches())
+
     def flows(self) -> Iterator[Record]:
-        now, nexthops = self._now(), self._datapath.nexthops()
-        for key, flow in self._datapath.flows.items():
-            yield records.flow_record(
-                key,
-                flow,
-                now=now,
-                vips=self._pinned.vips,
-                nexthops=nexthops,
-                kernel=bool(self._pinned.attached),
-            )
+        return self._records(self._datapath.flows.items())
 
     def flow(self, client: Address, vip: str | None) -> list[Record]:
-        return [each for each in self.flows() if is_flow_of(each, client, vip)]
+        keys = [
+            FlowKey(client, id)
+            for id, public in sorted(self._pinned.vips.items())
+            if vip in (None, public, str(id))
+        ]
+        found = [(key, flow) for key in keys if (flow := self._datapath.flows.get(key))]
+        return list(self._records(found))
+
+    def _records(self, flows: Iterable[tuple[FlowKey, Flow]]) -> Iterator[Record]:
+        now, nexthops = self._now(), self._datapath.nexthops()
+        vips, kernel = self._pinned.vips, bool(self._pinned.attached)
+        for key, flow in flows:
+            yield records.flow_record(
+                key, flow, now=now, vips=vips, nexthops=nexthops, kernel=kernel
+            )
 
     def reasons(self) -> list[Record]:
         return records.reason_records(self._datapath.reasons())
@@ -68,3 +82,22 @@ class PinReader:
 
     def close(self) -> None:
         self._datapath.close()
+
+
+def kernel_record(pinned: Pinned, found: Census) -> Record:
+    """What the kernel holds, whether or not a daemon runs."""
+    return {
+        "layout": pinned.meta.get("layout"),
+        "program": pinned.program,
+        "instructions": pinned.instructions,
+        "interfaces": pinned.interfaces(),
+        "keys": list(pinned.keys),
+        "flows": {
+            family: {
+                **{state: found.flows[family, state] for state in STATES},
+                "max": pinned.capacity.get(family, 0),
+            }
+            for family in FAMILIES
+        },
+        "memory_mb": round(pinned.memory / 1e6, 1),
+    }

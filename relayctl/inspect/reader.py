@@ -17,6 +17,7 @@ from relayctl import flow
 from relayctl.config import BPFFS, RUN_DIR, RelayConfig
 from relayctl.datapath.base import DatapathError
 from relayctl.datapath.spec import pin_directory
+from relayctl.inspect.census import Census
 from relayctl.inspect.daemon_reader import DaemonReader
 from relayctl.inspect.pin_reader import PinReader
 from relayctl.inspect.pinned import Pinned, open_pinned
@@ -72,6 +73,10 @@ class Reader(Protocol):
     def status(self) -> Record: ...
 
     def flows(self) -> Iterator[Record]: ...
+
+    def census(self) -> Census:
+        """Flows counted. Reads the whole table."""
+        ...
 
     def flow(self, client: Address, vip: str | None) -> list[Record]:
         """The flows of one client: one for each VIP it talks to, or that of `vip` only."""

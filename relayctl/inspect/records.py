@@ -11,10 +11,11 @@ from typing import Any
 from relayctl.datapath.base import Nexthop
 from relayctl.flow import UNIT_NS, Flow, FlowKey, expiry, idle
 from relayctl.reason import Reason
-from relayctl.wire.address import Address, render
+from relayctl.wire.address import render
 
 Record = dict[str, Any]
 
+CONTEST = 5  # units that another endpoint's claim on a flow stays open
 FIRST_SLOW_REASON = 64  # from here on the packet process counts
 
 
@@ -65,7 +66,9 @@ def flow_record(
     nexthops: Mapping[int, Nexthop],
     kernel: bool,
 ) -> Record:
-    """`now` is a stamp; `vips` gives the public address of each id; `kernel`: XDP is attached."""
+    """`now` is a stamp; `vips` gives the public address of each id; `kernel`: XDP is attached.
+
+    `contended_s`: since another endpoint last claimed the client; `takeover`: the claim is open."""
     why = user_path(flow, nexthops, kernel)
     ended = expiry(flow, now)
     return {
@@ -79,6 +82,8 @@ def flow_record(
         "packets": {"up": flow.packets_up, "down": flow.packets_down},
         "bytes": {"up": flow.bytes_up, "down": flow.bytes_down},
         "ssrc": flow.ssrc or None,
+        "contended_s": seconds(max(0, now - flow.contended)) if flow.contended else None,
+        "takeover": bool(flow.contended) and now - flow.contended <= CONTEST,
         "age_s": seconds(max(0, now - flow.born)),
         "idle_s": seconds(idle(flow, now)),
         "path": str(Path.KERNEL if why is None else Path.USER),
@@ -93,7 +98,6 @@ def nexthop_record(index: int, nexthop: Nexthop, ports: Mapping[int, str]) -> Re
         "valid": nexthop.valid,
         "gateway": nexthop.gateway,
         "interface": ports.get(nexthop.port, str(nexthop.port)),
-        "source": nexthop.source,
         "mtu": nexthop.mtu,
         "source_mac": nexthop.source_mac.hex(":"),
         "destination_mac": nexthop.destination_mac.hex(":"),
@@ -111,10 +115,3 @@ def reason_records(counts: Mapping[Reason, int]) -> list[Record]:
         }
         for reason in Reason
     ]
-
-
-def is_flow_of(record: Record, client: Address, vip: str | None) -> bool:
-    """Is it the flow of `client` to `vip` (public address or id; None = any)?"""
-    return record["client"] == render(client) and (
-        vip is None or vip in (record["vip"], str(record["vip_id"]))
-    )

@@ -2,7 +2,7 @@
 
 It inherits the configuration and its end of the channel as file descriptors, opens sockets, keys
 and datapath, and says over the channel that it runs or why it cannot. It ends when the channel
-does, so a killed daemon leaves no orphan. What it does with packets stands in `packet_process`.
+does, so a killed daemon leaves no orphan. What it does with packets stands in `process`.
 """
 
 import argparse
@@ -22,8 +22,9 @@ from relayctl.datapath.spec import pin_directory
 from relayctl.messages import Failed, NexthopReserved, Started
 from relayctl.packet.commands import PacketCommands, read_keys
 from relayctl.packet.process import PacketProcess
-from relayctl.packet.sockets import PacketSocket, SocketError
+from relayctl.packet.sockets import PacketSocket, RawSocket, SocketError
 from relayctl.packet.view import PacketView, address_policy
+from relayctl.wire.address import is_v6
 from relayctl.wire.route_token import KeyFileError
 
 
@@ -32,10 +33,18 @@ def _open_sockets(config: RelayConfig) -> list[PacketSocket]:
     return [
         *(PacketSocket(vip.local, vip=vip.id, interfaces=by_interface) for vip in config.vips),
         *(
-            PacketSocket((config.inner_address, port), sport=port, interfaces=by_interface)
+            PacketSocket((host, port), sport=port, interfaces=by_interface)
+            for host in config.inner_addresses
             for port in config.inner_port_range
+            if config.inner == "spp"
         ),
     ]
+
+
+def _open_raw_sockets(config: RelayConfig) -> list[RawSocket]:
+    if config.inner == "spp":
+        return []
+    return [RawSocket(v6) for v6 in {is_v6(vip.local[0]) for vip in config.vips}]
 
 
 def _open_datapath(config: RelayConfig) -> Datapath:
@@ -44,7 +53,7 @@ def _open_datapath(config: RelayConfig) -> Datapath:
 
         return xdp.XdpDatapath.open(pin_directory(str(config.bpffs), config.instance))
     vips = {vip.public: vip.id for vip in config.vips}
-    return SocketDatapath(config.max_flows, vips, address_policy(config))
+    return SocketDatapath(config.max_flows + config.max_flows_v6, vips, address_policy(config))
 
 
 def _interfaces(config: RelayConfig, leg: str) -> frozenset[int]:
@@ -58,11 +67,13 @@ def _interfaces(config: RelayConfig, leg: str) -> frozenset[int]:
 
 
 def _compose(config: RelayConfig, channel: Channel) -> PacketProcess:
+    keys = read_keys(config.keys_file)
     datapath = _open_datapath(config)
+    datapath.write_keys(keys)
     view = PacketView(
         config,
         datapath,
-        read_keys(config.keys_file),
+        keys,
         lambda index, way: channel.send(NexthopReserved(index, way.port, way.gateway, way.mtu)),
     )
     return PacketProcess(
@@ -71,6 +82,7 @@ def _compose(config: RelayConfig, channel: Channel) -> PacketProcess:
         _open_sockets(config),
         channel,
         PacketCommands(view, datapath, channel, config.keys_file),
+        raw_sockets=_open_raw_sockets(config),
         outer_interfaces=_interfaces(config, "outer"),
         inner_interfaces=_interfaces(config, "inner"),
     )

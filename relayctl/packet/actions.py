@@ -1,6 +1,6 @@
 """What a decision is about (events), what it may look at (the view), what comes of it (actions).
 
-Pure. The rules stand in `decide`; `packet_view` is the view, `packet_process` carries out actions.
+Pure. The rules stand in `decide`; `view` is the view, `process` carries out actions.
 """
 
 from collections.abc import Mapping
@@ -8,6 +8,8 @@ from typing import NamedTuple, Protocol
 
 from relayctl.flow import Flow, FlowKey
 from relayctl.hints import Hints
+from relayctl.packet.takeover import Takeovers
+from relayctl.packet.token_flows import Crowd
 from relayctl.reason import Reason
 from relayctl.wire.address import Address
 from relayctl.wire.cluster import Clusters
@@ -33,6 +35,12 @@ class FromEndpoint(NamedTuple):
     received_at: int
 
 
+class Displace(NamedTuple):
+    """Delete the flow for another one of the same token; its return packets stay out a while."""
+
+    key: FlowKey
+
+
 class Install(NamedTuple):
     """Write the flow. If the table is full, the rest of the list is void."""
 
@@ -47,6 +55,14 @@ class SendInner(NamedTuple):
     sport: int
     client: Address
     vip: int
+    payload: bytes
+
+
+class SendTransparent(NamedTuple):
+    """Send `payload` to `endpoint` in the client's own name."""
+
+    endpoint: Address
+    client: Address
     payload: bytes
 
 
@@ -65,14 +81,8 @@ class Count(NamedTuple):
 
 
 Event = FromClient | FromEndpoint
-Action = Install | SendInner | SendOuter | Count
-
-
-class Pending(NamedTuple):
-    """A takeover under way: the endpoint that wants a client's flow."""
-
-    endpoint: Address
-    deadline: int  # CLOCK_MONOTONIC, ns
+Send = SendInner | SendTransparent | SendOuter
+Action = Displace | Install | Send | Count
 
 
 class View(Protocol):
@@ -93,15 +103,26 @@ class View(Protocol):
         ...
 
     @property
-    def pending(self) -> Mapping[FlowKey, Pending]: ...
+    def pending(self) -> Takeovers: ...
+
+    @property
+    def transparent(self) -> bool:
+        """Whether endpoints see their clients' own addresses, and no SPP."""
+        ...
 
     def flow(self, key: FlowKey) -> Flow | None: ...
+
+    def crowd(self, token: bytes) -> Crowd:
+        """The flows that bear a token, by its first 8 characters."""
+        ...
 
     def vip(self, public: Address) -> int | None:
         """Id of the VIP that is `public` to the world."""
         ...
 
-    def inner_port(self, client: Address) -> int: ...
+    def inner_port(self, client: Address) -> int:
+        """Our port towards endpoints; 0 if transparent."""
+        ...
 
     def nexthop(self, host: str) -> int | None:
         """Index of the nexthop towards `host`, reserved if need be; 0 = the kernel cannot forward

@@ -1,8 +1,8 @@
 """Carries out what the control process asks of the packet process."""
 
+import ipaddress
 import logging
 import time
-from ipaddress import IPv4Network
 from pathlib import Path
 
 from relayctl.channel import Channel
@@ -23,7 +23,7 @@ from relayctl.messages import (
     RoutesPart,
 )
 from relayctl.packet.actions import Install
-from relayctl.packet.decide import rerouted
+from relayctl.packet.routing import rerouted
 from relayctl.packet.view import PacketView
 from relayctl.routes import Hop, Route, Routes
 from relayctl.wire.route_token import Key, KeyFileError, parse_keys
@@ -53,6 +53,7 @@ class PacketCommands:
         self, view: PacketView, datapath: Datapath, channel: Channel, keys_file: Path
     ) -> None:
         self._view = view
+        self._datapath = datapath
         self._flows = datapath.flows
         self._channel = channel
         self._keys_file = keys_file
@@ -87,9 +88,12 @@ class PacketCommands:
 
     def _reload_keys(self) -> None:
         try:
-            self._view.keys = read_keys(self._keys_file)
+            keys = read_keys(self._keys_file)
         except KeyFileError as error:
             log.error("the keys in use stay: %s", error)
+            return
+        self._view.keys = keys
+        self._datapath.write_keys(keys)
 
     def _expire(self, key: FlowKey) -> None:
         flow = self._flows.get(key)
@@ -107,4 +111,4 @@ class PacketCommands:
 
 def _route(entry: RouteEntry) -> Route:
     hops = tuple(Hop(port, gateway, mtu) for port, gateway, mtu in entry.hops)
-    return Route(IPv4Network(entry.network), hops, entry.metric)
+    return Route(ipaddress.ip_network(entry.network), hops, entry.metric)

@@ -17,20 +17,21 @@ from relayctl.flow import units
 from relayctl.messages import FlowsPart, Heartbeat, encode_flow, parts
 from relayctl.packet.actions import (
     Action,
+    Count,
+    Displace,
     Event,
     FromClient,
     FromEndpoint,
     Install,
-    SendInner,
-    SendOuter,
 )
 from relayctl.packet.commands import PacketCommands
 from relayctl.packet.decide import decide
-from relayctl.packet.sockets import Datagram, PacketSocket
+from relayctl.packet.outlets import Outlets
+from relayctl.packet.sockets import Datagram, PacketSocket, RawSocket
+from relayctl.packet.upkeep import Upkeep
 from relayctl.packet.view import PacketView
 from relayctl.reason import PUNTS, Reason
-from relayctl.wire import spp
-from relayctl.wire.spp import HEADER_SIZE, Header
+from relayctl.wire.spp import HEADER_SIZE
 
 BATCH = 64  # datagrams per socket and turn
 BEAT_NS = 500_000_000
@@ -48,6 +49,7 @@ class PacketProcess:
         channel: Channel,
         commands: PacketCommands,
         *,
+        raw_sockets: Sequence[RawSocket] = (),
         outer_interfaces: frozenset[int] = frozenset(),
         inner_interfaces: frozenset[int] = frozenset(),
     ) -> None:
@@ -56,8 +58,9 @@ class PacketProcess:
         self._datapath = datapath
         self._user_path = datapath if isinstance(datapath, SocketDatapath) else None
         self._sockets = {sock.fileno(): sock for sock in sockets}
-        self._vip_sockets = {sock.vip: sock for sock in sockets if sock.vip}
-        self._inner_sockets = {sock.sport: sock for sock in sockets if not sock.vip}
+        self._outlets = Outlets(sockets, raw_sockets, view.public)
+        self._upkeep = Upkeep(view, datapath.flows)
+        self._upkeep.adopt()
         self._outer_interfaces = outer_interfaces
         self._inner_interfaces = inner_interfaces
         self._channel = channel
@@ -119,41 +122,35 @@ class PacketProcess:
                 return
             reason, action = self._user_path.forward(event, self._view.stamp)
             if action is not None:
-                self._send(action)
+                self._outlets.send(action)
                 return
             if reason not in PUNTS:
                 return
-        self._counts[self._carry_out(decide(event, self._view, now))] += 1
+        self._counts[self._carry_out(decide(event, self._view, now), now)] += 1
 
     def _is_wrong_side(self, event: Event, interface: int) -> bool:
         outer = isinstance(event, FromClient)
         allowed = self._outer_interfaces if outer else self._inner_interfaces
         return bool(allowed) and interface not in allowed
 
-    def _carry_out(self, actions: Iterable[Action]) -> Reason:
+    def _carry_out(self, actions: Iterable[Action], now: int) -> Reason:
         for action in actions:
-            match action:
-                case Install(key, flow):
-                    if not self._datapath.flows.install(key, flow):
-                        return Reason.SLOW_TABLE_FULL
-                case SendInner() | SendOuter():
-                    if not self._send(action):
-                        return Reason.SLOW_SEND_FAILED
-                case _:
-                    return action.reason
+            if isinstance(action, Count):
+                return action.reason
+            if isinstance(action, Install):
+                if not self._datapath.flows.install(action.key, action.flow):
+                    return Reason.SLOW_TABLE_FULL
+                self._upkeep.installed(action.key, action.flow)
+            elif isinstance(action, Displace):
+                self._upkeep.displace(action.key, now)
+            elif not self._outlets.send(action):
+                return Reason.SLOW_SEND_FAILED
         raise AssertionError("a decision ends with its reason")
-
-    def _send(self, action: Action) -> bool:
-        if isinstance(action, SendInner):
-            header = spp.encode(Header(action.client, self._view.public[action.vip]))
-            sock = self._inner_sockets[action.sport]
-            return sock.send(header + action.payload, action.endpoint)
-        assert isinstance(action, SendOuter)
-        return self._vip_sockets[action.vip].send(action.payload, action.client)
 
     def _beat(self, now: int) -> None:
         stamp = self._view.stamp = units(now)
         self._datapath.beat(stamp)
+        self._upkeep.beat(stamp, now)
         self._datapath.write_slow_reasons(self._counts)
         reasons = self._datapath.reasons() if self._user_path is not None else {}
         self._channel.send(
@@ -166,6 +163,7 @@ class PacketProcess:
                 nexthop_full=self._view.nexthop_full,
                 keys=tuple(self._view.keys),
                 reasons={int(reason): count for reason, count in reasons.items()},
+                displaced=self._upkeep.displaced,
             )
         )
         if self._user_path is not None:

@@ -1,4 +1,4 @@
-"""The packet process's UDP sockets: opened, read and counted.
+"""The packet process's sockets: opened, read and counted.
 
 Not here: what a datagram means (`decide`) and when to read (`process`).
 """
@@ -8,15 +8,15 @@ import errno
 import socket
 import struct
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from relayctl.wire.address import Address, render
+from relayctl.wire.address import Address, canonical, is_v6, render
 
 RECEIVE_BUFFER = 32 << 20  # bytes: the default loses four of five packets of a burst of 1,000
 SEND_BUFFER = 4 << 20
 BIND_PATIENCE_S = 2.0  # a killed predecessor needs a moment to let go of its sockets
 
-# linux/asm-generic/socket.h and linux/in.h, where Python has no name for them
+# linux/asm-generic/socket.h, linux/in.h and linux/in6.h, where Python has no name for them
 _SO_SNDBUFFORCE = 32
 _SO_RCVBUFFORCE = 33
 _SO_TIMESTAMPNS = 35
@@ -24,19 +24,25 @@ _SO_MEMINFO = 55
 _MEMINFO_DROPS = 8  # index into the array of u32 that SO_MEMINFO gives
 _IP_PKTINFO = 8
 _IP_MTU_DISCOVER = 10
-_IP_PMTUDISC_DONT = 0
+_IPV6_MTU_DISCOVER = 23
+_IPV6_HDRINCL = 36
+_PMTUDISC_DONT = 0  # what is larger than a link is fragmented, and no ICMP message makes it smaller
 
+_PKTINFO = {  # where the interface's index begins in struct in_pktinfo and in6_pktinfo
+    (socket.IPPROTO_IP, _IP_PKTINFO): 0,
+    (socket.IPPROTO_IPV6, socket.IPV6_PKTINFO): 16,
+}
 _TIMESPEC = struct.Struct("@ll")
+_INDEX = struct.Struct("=I")
 _MAX_DATAGRAM = 65536
-_CONTROL_SPACE = socket.CMSG_SPACE(_TIMESPEC.size) + socket.CMSG_SPACE(12)
+_CONTROL_SPACE = socket.CMSG_SPACE(_TIMESPEC.size) + socket.CMSG_SPACE(20)
 
 
 class SocketError(Exception):
     """A socket cannot be opened; the message names the address and the mend."""
 
 
-@dataclass(frozen=True, slots=True)
-class Datagram:
+class Datagram(NamedTuple):
     """`received_at`: CLOCK_REALTIME in ns, 0 = unknown, as is `interface` (an index)."""
 
     payload: bytes
@@ -56,13 +62,16 @@ class PacketSocket:
         """Binds to `local`. `interfaces` asks the kernel by which one each datagram came."""
         self.vip = vip
         self.sport = sport
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.setblocking(False)
-        _set_buffers(self._socket)
+        self.v6 = is_v6(local[0])
+        self._socket = _open(self.v6, socket.SOCK_DGRAM)
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-        self._socket.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _IP_PMTUDISC_DONT)
-        if interfaces:
-            self._socket.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
+        if self.v6:
+            self._socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            self._socket.setsockopt(socket.IPPROTO_IPV6, _IPV6_MTU_DISCOVER, _PMTUDISC_DONT)
+            self._socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, interfaces)
+        else:
+            self._socket.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _PMTUDISC_DONT)
+            self._socket.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, interfaces)
         _bind(self._socket, local)
 
     def fileno(self) -> int:
@@ -79,8 +88,10 @@ class PacketSocket:
             if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS:
                 seconds, nanoseconds = _TIMESPEC.unpack(data)
                 received_at = seconds * 1_000_000_000 + nanoseconds
-            elif level == socket.IPPROTO_IP and kind == _IP_PKTINFO:
-                interface = int.from_bytes(data[:4], "little")
+            elif (level, kind) in _PKTINFO:
+                (interface,) = _INDEX.unpack_from(data, _PKTINFO[level, kind])
+        if self.v6:  # with flow label and scope, and the C library's spelling
+            sender = canonical(sender[0]), sender[1]
         return Datagram(bytes(self._buffer[:size]), sender, received_at, interface)
 
     def send(self, payload: bytes, to: Address) -> bool:
@@ -101,6 +112,46 @@ class PacketSocket:
 
     def close(self) -> None:
         self._socket.close()
+
+
+class RawSocket:
+    """Sends IP datagrams of one family as they are: in transparent mode, in a client's name."""
+
+    def __init__(self, v6: bool) -> None:
+        self.v6 = v6
+        try:
+            self._socket = _open(v6, socket.SOCK_RAW, socket.IPPROTO_RAW)
+        except PermissionError:
+            raise SocketError(
+                "inner = 'transparent' sends in the clients' names: it needs CAP_NET_RAW"
+            ) from None
+        if v6:
+            self._socket.setsockopt(socket.IPPROTO_IPV6, _IPV6_HDRINCL, 1)
+        else:
+            self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_HDRINCL, 1)
+
+    def send(self, datagram: bytes, host: str) -> bool:
+        """False when the kernel refuses it: no route, a full buffer, a firewall."""
+        try:
+            self._socket.sendto(datagram, (host, 0))
+        except OSError:
+            return False
+        return True
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def _open(v6: bool, kind: socket.SocketKind, protocol: int = 0) -> socket.socket:
+    try:
+        sock = socket.socket(socket.AF_INET6 if v6 else socket.AF_INET, kind, protocol)
+    except OSError as error:
+        if error.errno != errno.EAFNOSUPPORT:
+            raise
+        raise SocketError("the kernel has no IPv6; take the IPv6 addresses out") from None
+    sock.setblocking(False)
+    _set_buffers(sock)
+    return sock
 
 
 def _set_buffers(sock: socket.socket) -> None:
@@ -130,9 +181,13 @@ def _bind(sock: socket.socket, local: Address) -> None:
 
 def _mend(error: OSError, local: Address) -> str:
     host, port = local
+    length = 128 if is_v6(host) else 32
     match error.errno:
         case errno.EADDRNOTAVAIL:
-            return f"no interface has that address; `ip address add {host}/32 dev lo` gives it one"
+            return (
+                f"no interface has that address; `ip address add {host}/{length} dev lo` "
+                "gives it one"
+            )
         case errno.EADDRINUSE:
             return f"another process has it; `ss -lunp sport = :{port}` names it"
         case errno.EACCES:

@@ -10,7 +10,8 @@ from relayctl.config import RelayConfig
 from relayctl.datapath.base import Datapath, Nexthop
 from relayctl.flow import Flow, FlowKey
 from relayctl.hints import Hints
-from relayctl.packet.actions import Pending
+from relayctl.packet.takeover import Takeovers
+from relayctl.packet.token_flows import Crowd, TokenFlows
 from relayctl.routes import NexthopIndex, Routes, Way
 from relayctl.wire import spp
 from relayctl.wire.address import Address
@@ -37,14 +38,15 @@ class PacketView:
         self.clusters = Clusters(section.cluster() for section in config.clusters)
         self.hints = Hints()
         self.tombstones: dict[FlowKey, int] = {}
-        self.pending: dict[FlowKey, Pending] = {}
+        self.pending = Takeovers()
+        self.tokens = TokenFlows()
+        self.transparent = config.inner == "transparent"
         self.stamp = 0
         self.nexthop_full = 0
         self.public = {vip.id: vip.public for vip in config.vips}
         self.policy = address_policy(config)
         self._vips = {public: id for id, public in self.public.items()}
         self._datapath = datapath
-        self._source = config.inner_address
         self._ports = config.inner_port_base, config.inner_ports
         self._in_kernel = config.datapath == "xdp"
         self._routes: Routes | None = None
@@ -65,7 +67,12 @@ class PacketView:
     def vip(self, public: Address) -> int | None:
         return self._vips.get(public)
 
+    def crowd(self, token: bytes) -> Crowd:
+        return self.tokens.crowd(token, self._datapath.flows.get)
+
     def inner_port(self, client: Address) -> int:
+        if self.transparent:
+            return 0
         return spp.inner_port(client, *self._ports)
 
     def refuses(self, client: Address) -> bool:
@@ -88,7 +95,7 @@ class PacketView:
             if not index:
                 self.nexthop_full += 1
                 return 0
-            entry = Nexthop(way.port, way.gateway, self._source, mtu=way.mtu)
+            entry = Nexthop(way.port, way.gateway, mtu=way.mtu)
             self._datapath.write_nexthop(index, entry)
             self._reserved(index, way)
         return index
@@ -113,7 +120,7 @@ class PacketView:
 
 def address_policy(config: RelayConfig) -> AddressPolicy:
     sockets = [address for vip in config.vips for address in (vip.local, vip.public)]
-    sockets += [(config.inner_address, port) for port in config.inner_port_range]
+    sockets += [(host, port) for host in config.inner_addresses for port in config.inner_port_range]
     return AddressPolicy(
         [section.cluster() for section in config.clusters],
         sockets,

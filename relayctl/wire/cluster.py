@@ -15,6 +15,8 @@ from relayctl.wire.route_token import Route
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+_CACHE = 65536  # endpoints remembered
+
 IPV4_PREFIX = ipaddress.IPv6Network("::ffff:0:0/96")
 
 
@@ -56,9 +58,18 @@ class Clusters:
 
     def __init__(self, clusters: Iterable[Cluster]) -> None:
         self._by_id = {cluster.id: cluster for cluster in clusters}
+        self._endpoints: dict[tuple[int, int, int], Address] = {}
 
     def endpoint(self, route: Route) -> Address:
         """The endpoint that an opened token names. Raises `RouteError`."""
+        known = self._endpoints.get(route[:3])
+        if known is None:
+            if len(self._endpoints) >= _CACHE:
+                self._endpoints.clear()
+            known = self._endpoints[route[:3]] = self._endpoint(route)
+        return known
+
+    def _endpoint(self, route: Route) -> Address:
         cluster = self._by_id.get(route.cluster)
         if cluster is None:
             raise RouteError(Refusal.UNKNOWN_CLUSTER, f"cluster {route.cluster}")

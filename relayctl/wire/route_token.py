@@ -20,6 +20,7 @@ import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import siphash24
 
@@ -67,8 +68,7 @@ class Key:
         return self.secret[16:]
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(NamedTuple):
     """What a token carries. `host` is the low 32 bits of the endpoint's address."""
 
     cluster: int
@@ -89,18 +89,25 @@ def open_token(keys: Mapping[int, Key], token: bytes) -> Route:
     """Verify and read a token. Raises `TokenError`, and nothing else."""
     if not TOKEN.fullmatch(token):
         raise TokenError(Reject.MALFORMED, f"want {LENGTH} base64 characters")
-    raw = base64.b64decode(token)
-    head, tag, sealed = raw[:1], raw[1:7], raw[7:]
-    version, key_id = head[0] >> 5, head[0] & 31
+    raw = binascii.a2b_base64(token)
+    tag = raw[1:7]
+    version, key_id = raw[0] >> 5, raw[0] & 31
     if version != VERSION:
         raise TokenError(Reject.MALFORMED, f"version {version}, want {VERSION}")
     key = keys.get(key_id)
     if key is None:
         raise TokenError(Reject.UNKNOWN_KEY, f"key id {key_id}")
-    plain = _xor(sealed, _keystream(key, tag))
-    if not hmac.compare_digest(_siphash(key.tag, head + plain)[:6], tag):
+    plain = _xor(raw[7:], _keystream(key, tag))
+    if not hmac.compare_digest(_siphash(key.tag, raw[:1] + plain)[:6], tag):
         raise TokenError(Reject.FORGED, f"tag does not verify under key id {key_id}")
     return Route(*_PLAIN.unpack(plain))
+
+
+def tag_bits(token: bytes) -> int:
+    """16 bits of the tag of something that has a token's characters: no two tokens in a row share
+    them, and nobody without the key chooses them."""
+    raw = binascii.a2b_base64(token[:4])
+    return raw[1] | raw[2] << 8
 
 
 def parse_keys(text: str) -> dict[int, Key]:

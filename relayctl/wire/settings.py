@@ -3,6 +3,7 @@
 The text forms are pure input: whoever composes the service reads the file and the environment.
 """
 
+import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar
@@ -63,15 +64,30 @@ def load(
         values = tomllib.loads(toml)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError([f"configuration is no TOML: {error}"]) from None
+    known = [field.alias or name for name, field in model.model_fields.items()]
+    unknown = []
     for name, text in (environ or {}).items():
         if prefix and name.startswith(prefix):
             path = name.removeprefix(prefix).lower().split("__")
-            _merge(values, path, _from_text(text), name)
+            if path[0] in known:
+                _merge(values, path, _from_text(text), name)
+            else:
+                nearest = _nearest(path[0], known)
+                mend = f"did you mean {prefix}{nearest.upper()}?" if nearest else f"unset {name}"
+                unknown.append(f"{name}: unknown variable; {mend}")
     values |= {key: value for key, value in (flags or {}).items() if value is not None}
     try:
-        return model.model_validate(values)
+        loaded = model.model_validate(values)
     except pydantic.ValidationError as error:
-        raise SettingsError(_fault(fault, values) for fault in error.errors()) from None
+        faults = [_fault(fault, values, known) for fault in error.errors()]
+        raise SettingsError([*faults, *unknown]) from None
+    if unknown:
+        raise SettingsError(unknown)
+    return loaded
+
+
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(name, known, n=1)), None)
 
 
 def _from_text(text: str) -> Any:
@@ -92,13 +108,39 @@ def _merge(values: dict[str, Any], path: list[str], value: Any, name: str) -> No
 
 _SECRET = ("token", "secret", "password")
 
+_INTEGER = "is no integer; write digits only"
+_SECTION = "is no section; see docs/configuration.md for its keys"
+_LIST = "is no list; write it in brackets"
+_SAYS = {
+    "int_parsing": _INTEGER,
+    "int_type": _INTEGER,
+    "int_from_float": _INTEGER,
+    "float_parsing": "is no number; write digits and a point",
+    "float_type": "is no number; write digits and a point",
+    "bool_parsing": "is neither true nor false; write one of them",
+    "bool_type": "is neither true nor false; write one of them",
+    "string_type": "is no text; put it in quotes",
+    "path_type": "is no path; put it in quotes",
+    "literal_error": "is not {expected}; write one of these",
+    "tuple_type": _LIST,
+    "list_type": _LIST,
+    "model_type": _SECTION,
+    "model_attributes_type": _SECTION,
+    "too_long": "has {actual_length} entries; write {max_length}",
+}
+"""Our words, with the mend, for pydantic's types of error."""
 
-def _fault(fault: Any, values: Any) -> str:
+
+def _fault(fault: Any, values: Any, known: Iterable[str]) -> str:
     path = fault["loc"]
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
     message = fault["msg"].removeprefix("Value error, ")
+    if fault["type"] in _SAYS:
+        message = _SAYS[fault["type"]].format(**fault.get("ctx", {}))
     if fault["type"] == "extra_forbidden":
-        return f"{key}: unknown key; check its spelling against docs/configuration.md"
+        nearest = _nearest(key, known)
+        hint = f"did you mean {nearest}? " if nearest else ""
+        return f"{key}: unknown key; {hint}check its spelling against docs/configuration.md"
     if fault["type"] == "missing":
         return f"{key}: missing; it has no default, so set it"
     if not path:

@@ -9,14 +9,17 @@ Cloudflare Spectrum's "Simple Proxy Protocol for UDP".
 
 import enum
 import functools
-from dataclasses import dataclass
+import struct
+from typing import NamedTuple
 
-from relayctl.wire.address import Address, pack_host, unpack_host
+from relayctl.wire.address import Address, is_v6, pack_host, unpack_host
 
 MAGIC = b"\x56\xec"
 HEADER_SIZE = 38  # bytes
 PORT_BASE = 5100  # default first inner source port: below the local port range
 PORT_COUNT = 16
+
+_WORDS = struct.Struct("!4I")
 
 
 class Reject(enum.StrEnum):
@@ -32,15 +35,15 @@ class SppError(ValueError):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     client: Address
     proxy: Address
 
     @property
-    def is_v4(self) -> bool:
-        """Whether both addresses are IPv4, or IPv4-mapped on the wire."""
-        return ":" not in self.client[0] and ":" not in self.proxy[0]
+    def is_of_one_family(self) -> bool:
+        """Whether client and proxy are both IPv4 (mapped on the wire) or both IPv6: the client
+        sent to that VIP, so anything else is made up."""
+        return is_v6(self.client[0]) == is_v6(self.proxy[0])
 
 
 @functools.lru_cache(maxsize=65536)
@@ -82,8 +85,6 @@ def inner_port(client: Address, base: int = PORT_BASE, count: int = PORT_COUNT) 
     `count` is a power of two. The XDP program does not compute it; the flow stores it.
     """
     host, port = client
-    packed = pack_host(host)
-    x = port
-    for at in range(0, 16, 4):
-        x ^= int.from_bytes(packed[at : at + 4], "big")
+    first, second, third, fourth = _WORDS.unpack(pack_host(host))
+    x: int = first ^ second ^ third ^ fourth ^ port
     return base + ((x ^ x >> 16 ^ x >> 8) & (count - 1))

@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass
 
 from relayctl.wire.packet_class import BINDING_REQUEST
+from relayctl.wire.route_token import LENGTH
 
 HEADER_SIZE = 20  # bytes, RFC 8489 section 5
 MAGIC_COOKIE = 0x2112A442
@@ -18,6 +19,9 @@ END_OF_SIGNED = frozenset({0x0008, 0x001C, 0x8028})  # ignore what follows, sect
 UFRAG = re.compile(rb"[A-Za-z0-9+/]{4,256}")  # RFC 8839 section 5.4
 MAX_BEFORE_USERNAME = 8  # attributes
 MAX_OFFSET = 1024  # bytes; USERNAME must begin before it
+
+_HEADER = struct.Struct("!HHI")  # type, length of the attributes, cookie
+_ATTRIBUTE = struct.Struct("!HH")
 
 
 class Reject(enum.StrEnum):
@@ -41,11 +45,24 @@ class BindingRequest:
     remote_ufrag: bytes
 
 
+def is_whole(datagram: bytes, kind: int) -> bool:
+    """Whether this is one STUN message of that type: its cookie and length are right."""
+    size = len(datagram) - HEADER_SIZE
+    return (
+        size >= 0 and size % 4 == 0 and _HEADER.unpack_from(datagram) == (kind, size, MAGIC_COOKIE)
+    )
+
+
+def transaction_of(message: bytes) -> bytes:
+    """The 12 bytes that a response has in common with its request. `message` is whole."""
+    return message[8:HEADER_SIZE]
+
+
 def parse_binding_request(datagram: bytes) -> BindingRequest:
     """Parse one UDP payload. Raises `StunError`, and never anything else."""
     if len(datagram) < HEADER_SIZE:
         raise StunError(Reject.TRUNCATED, f"{len(datagram)} bytes, need {HEADER_SIZE}")
-    kind, length, cookie = struct.unpack_from("!HHI", datagram)
+    kind, length, cookie = _HEADER.unpack_from(datagram)
     if (kind, cookie) != (BINDING_REQUEST, MAGIC_COOKIE):
         raise StunError(Reject.NOT_BINDING_REQUEST, f"type {kind:#06x} cookie {cookie:#010x}")
     if length % 4 or HEADER_SIZE + length != len(datagram):
@@ -56,13 +73,25 @@ def parse_binding_request(datagram: bytes) -> BindingRequest:
     return BindingRequest(local, remote)
 
 
+def token_of(request: bytes) -> bytes | None:
+    """What stands where a route token would: the characters before the USERNAME's ':', if that is
+    their number. `request` is a whole Binding request. Whether they are ice-chars is not looked at,
+    and nor is what follows: that is the endpoint's business."""
+    try:
+        username = _username(request)
+    except StunError:
+        return None
+    return username[:LENGTH] if username[LENGTH : LENGTH + 1] == b":" else None
+
+
 def _username(datagram: bytes) -> bytes:
     at = HEADER_SIZE
+    last = min(len(datagram), MAX_OFFSET)
     for _ in range(MAX_BEFORE_USERNAME + 1):
-        if at >= min(len(datagram), MAX_OFFSET):
+        if at >= last:
             break
         # the length and `at` are multiples of 4, so a 4-byte read fits
-        kind, size = struct.unpack_from("!HH", datagram, at)
+        kind, size = _ATTRIBUTE.unpack_from(datagram, at)
         end = at + 4 + size
         if end > len(datagram):
             raise StunError(Reject.TRUNCATED, f"attribute {kind:#06x} at byte {at}")

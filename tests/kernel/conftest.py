@@ -90,3 +90,13 @@ def relay(loaded: rig.Rig) -> rig.Rig:
     """The program with an empty flow table and a live daemon."""
     loaded.reset()
     return loaded
+
+
+@pytest.fixture
+def one_cpu() -> Iterator[None]:
+    """Budgets are per CPU: stay on one, and in one unit of time."""
+    home = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(home)})
+    rig.fresh_unit()
+    yield
+    os.sched_setaffinity(0, home)

@@ -1,13 +1,10 @@
-"""Before a leg is walked: what is ours, on which side, readable; and the doors to user space."""
-
-import os
-from collections.abc import Iterator
+"""Before a leg is walked: what is ours, on which side, readable and plain."""
 
 import pytest
 
 from relayctl.datapath.libbpf import XDP_DROP, XDP_PASS
 from relayctl.reason import Reason
-from tests.kernel.packets import DTLS, Address, frame, rtp, spp_header, stun
+from tests.kernel.packets import DTLS, Address, frame, spp_header
 from tests.kernel.rig import (
     BOTH,
     CLIENT,
@@ -18,16 +15,12 @@ from tests.kernel.rig import (
     NATTED_LOCAL,
     OUTER,
     SPORT,
-    UNRESOLVED,
     VIP,
     Rig,
-    fresh_unit,
-    now,
 )
 
 OURS = (INNER, SPORT)
 REPLY = spp_header(CLIENT, VIP) + DTLS
-VLAN = frame(CLIENT, VIP, DTLS)[:12] + b"\x81\x00\x00\x05" + frame(CLIENT, VIP, DTLS)[12:]
 IPV6 = frame(CLIENT, VIP, DTLS)[:12] + b"\x86\xdd\x60" + bytes(80)
 
 
@@ -46,7 +39,6 @@ IPV6 = frame(CLIENT, VIP, DTLS)[:12] + b"\x86\xdd\x60" + bytes(80)
         pytest.param(frame(CLIENT, (VIP[0], 53), DTLS, ttl=1), id="odd_at_another_port"),
         pytest.param(frame(CLIENT, ("203.0.113.11", 1), DTLS, fragment=9), id="fragment"),
         pytest.param(frame(CLIENT, (VIP[0], 53), DTLS, fragment=0x2000), id="first_fragment"),
-        pytest.param(VLAN, id="vlan"),
         pytest.param(IPV6, id="ipv6"),
         pytest.param(frame(CLIENT, VIP, DTLS)[:33], id="cut_in_the_ip_header"),
         pytest.param(bytes(14), id="ethernet_alone"),
@@ -161,122 +153,3 @@ def test_packet_that_nobody_can_read_is_dropped(relay: Rig, sent: bytes) -> None
     relay.install()
     outcome = relay.send(sent)
     assert (outcome.reason, outcome.verdict) == (Reason.DROP_BAD_LENGTH, XDP_DROP)
-
-
-@pytest.fixture
-def one_cpu() -> Iterator[None]:
-    """Budgets are per CPU: stay on one, and in one unit of time."""
-    home = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(home)})
-    fresh_unit()
-    yield
-    os.sched_setaffinity(0, home)
-
-
-DOORS = [
-    pytest.param(
-        frame(CLIENT, VIP, stun()),
-        OUTER,
-        10_000,
-        Reason.PUNT_FIRST,
-        Reason.DROP_FIRST_BUDGET,
-        id="first",
-    ),
-    pytest.param(
-        frame(CLIENT, VIP, rtp(1)),
-        OUTER,
-        2_000,
-        Reason.PUNT_ORPHAN,
-        Reason.DROP_ORPHAN_BUDGET,
-        id="orphan",
-    ),
-    pytest.param(
-        frame(ENDPOINT, OURS, REPLY),
-        INNER_SIDE,
-        2_000,
-        Reason.PUNT_RETURN,
-        Reason.DROP_RETURN_BUDGET,
-        id="return",
-    ),
-    pytest.param(
-        frame(CLIENT, VIP, stun(), ttl=1),
-        OUTER,
-        200,
-        Reason.PUNT_ODD,
-        Reason.DROP_ODD_BUDGET,
-        id="odd",
-    ),
-    pytest.param(
-        frame(("192.0.2.5", 5), VIP, stun()),
-        OUTER,
-        2_000,
-        Reason.PUNT_NEXTHOP,
-        Reason.DROP_NEXTHOP_BUDGET,
-        id="nexthop",
-    ),
-]
-every_door = pytest.mark.parametrize(("sent", "interface", "limit", "punted", "refused"), DOORS)
-
-
-@every_door
-def test_door_closes_when_its_budget_is_spent(
-    relay: Rig,
-    one_cpu: None,
-    sent: bytes,
-    interface: str,
-    limit: int,
-    punted: Reason,
-    refused: Reason,
-) -> None:
-    relay.install(("192.0.2.5", 5), nexthop_in=UNRESOLVED)
-    assert relay.repeat(sent, limit + 7, interface) == {punted: limit, refused: 7}
-    last = relay.send(sent, interface)
-    assert (last.reason, last.verdict) == (refused, XDP_DROP)
-    fresh_unit(room=1.0)
-    relay.datapath.beat(now())
-    assert relay.send(sent, interface).reason is punted
-
-
-def test_one_spent_budget_leaves_the_other_doors_open(relay: Rig, one_cpu: None) -> None:
-    relay.repeat(frame(CLIENT, VIP, stun()), 11_000)
-    assert relay.send(frame(CLIENT, VIP, stun())).reason is Reason.DROP_FIRST_BUDGET
-    assert relay.send(frame(CLIENT, VIP, rtp(1))).reason is Reason.PUNT_ORPHAN
-    assert relay.send(frame(CLIENT, VIP, rtp(1), ttl=1)).reason is Reason.PUNT_ODD
-    assert relay.send(frame(ENDPOINT, OURS, REPLY), INNER_SIDE).reason is Reason.PUNT_RETURN
-
-
-def test_known_flows_need_no_budget(relay: Rig, one_cpu: None) -> None:
-    relay.repeat(frame(CLIENT, VIP, rtp(1)), 3_000)
-    relay.install()
-    assert relay.send(frame(CLIENT, VIP, rtp(1))).reason is Reason.FORWARD
-
-
-@every_door
-def test_without_a_daemon_every_door_is_shut(
-    relay: Rig, sent: bytes, interface: str, limit: int, punted: Reason, refused: Reason
-) -> None:
-    relay.install(("192.0.2.5", 5), nexthop_in=UNRESOLVED)
-    relay.datapath.beat(now() - 3)
-    outcome = relay.send(sent, interface)
-    assert (outcome.reason, outcome.verdict) == (Reason.DROP_NO_DAEMON, XDP_DROP)
-
-
-@pytest.mark.parametrize(
-    ("beat", "reason"),
-    [
-        pytest.param(2, Reason.PUNT_FIRST, id="two_units_old"),
-        pytest.param(3, Reason.DROP_NO_DAEMON, id="three_units_old"),
-        pytest.param(-1, Reason.PUNT_FIRST, id="ahead"),
-    ],
-)
-def test_heartbeat_lives_two_units(relay: Rig, beat: int, reason: Reason) -> None:
-    fresh_unit()
-    relay.datapath.beat(now() - beat)
-    assert relay.send(frame(CLIENT, VIP, stun())).reason is reason
-
-
-def test_known_flows_need_no_daemon(relay: Rig) -> None:
-    relay.install()
-    relay.datapath.beat(0)
-    assert relay.send(frame(CLIENT, VIP, DTLS)).reason is Reason.FORWARD
-    assert relay.send(frame(ENDPOINT, OURS, REPLY), INNER_SIDE).reason is Reason.RETURN

@@ -9,11 +9,12 @@ import pytest
 
 from relayctl.datapath import compile as compiler
 from relayctl.datapath import maps
-from relayctl.datapath.base import NEXTHOP
-from relayctl.flow import CONFIRMED, KEY_V4, VALUE
+from relayctl.datapath.base import NEXTHOP, ROUTE_KEY
+from relayctl.flow import CONFIRMED, KEY_V4, KEY_V6, VALUE
 
 FLOW_H = Path("bpf/flow.h").read_text()
 KEY = ["client", "client_port", "vip"]
+ROUTE_KEY_FIELDS = ["tag", "seal", "valid"]
 FLOW = [
     "token",
     "host",
@@ -31,7 +32,7 @@ FLOW = [
     "packets_up",
     "packets_down",
     "born",
-    "zero",
+    "answers",
     "bytes_up",
     "bytes_down",
 ]
@@ -42,7 +43,6 @@ NEXTHOP_FIELDS = [
     "tags",
     "source_mac",
     "destination_mac",
-    "source",
     "gateway",
 ]
 
@@ -51,9 +51,9 @@ def offsets(layout: struct.Struct, joined: tuple[int, ...] = ()) -> list[int]:
     """Where each field of a struct format begins; `joined` ones continue the field before."""
     parts = re.findall(r"\d*[a-zA-Z]", layout.format)
     codes = []
-    for part in parts:  # "4s" is one field, "8I" are eight
+    for part in parts:  # "4s" and "4x" are one field, "8I" are eight
         count, code = part[:-1], part[-1]
-        codes += [part] if code == "s" else [code] * int(count or 1)
+        codes += [part] if code in "sx" else [code] * int(count or 1)
     starts = [struct.calcsize("=" + "".join(codes[:i])) for i in range(len(codes))]
     return [start for i, start in enumerate(starts) if i not in joined]
 
@@ -61,9 +61,11 @@ def offsets(layout: struct.Struct, joined: tuple[int, ...] = ()) -> list[int]:
 @pytest.mark.parametrize(
     ("name", "fields", "layout", "joined"),
     [
-        pytest.param("flow_key", KEY, KEY_V4, (), id="key"),
+        pytest.param("flow_key_v4", KEY, KEY_V4, (), id="key_v4"),
+        pytest.param("flow_key_v6", [*KEY, "zero"], KEY_V6, (), id="key_v6"),
         pytest.param("flow", FLOW, VALUE, (), id="flow"),
         pytest.param("nexthop", NEXTHOP_FIELDS, NEXTHOP, (4,), id="nexthop"),
+        pytest.param("route_key", [*ROUTE_KEY_FIELDS, "zero"], ROUTE_KEY, (), id="route_key"),
     ],
 )
 def test_compiler_and_python_agree(
@@ -75,7 +77,7 @@ def test_compiler_and_python_agree(
     for field, offset in zip(fields, offsets(layout, joined), strict=True):
         claims.append(f"__builtin_offsetof(struct {name}, {field}) == {offset}")
     asserts = "\n".join(f'_Static_assert({claim}, "{claim}");' for claim in claims)
-    text = f'#include <linux/types.h>\n#include "flow.h"\n{asserts}'
+    text = f'#include <linux/types.h>\n#include "flow.h"\n#include "token.h"\n{asserts}'
     bcc.BPF(text=text.encode(), cflags=compiler.flags([])).cleanup()
 
 
@@ -93,8 +95,9 @@ def test_map_sizes_agree() -> None:
     source = Path("bpf/relay.c").read_text()
     declared = dict(re.findall(r"(\w+), (\w+), PINS", source))
     declared |= dict(re.findall(r"int, (\w+), (\d+)\)", source))
-    wanted = {shape.name: str(shape.entries) for shape in maps.shapes(max_flows=1)}
-    named = {"MAX_FLOWS": "1", "REASON_COUNTERS": "128"}
+    wanted = {shape.name: str(shape.entries) for shape in maps.shapes(1, 2)}
+    named = {"MAX_FLOWS": "1", "MAX_FLOWS_V6": "2", "REASON_COUNTERS": "128"}
+    named["BUDGET_SLOTS"] = str(maps.BUDGETS)
     assert {name: named.get(size, size) for name, size in declared.items()} == {
         name: entries for name, entries in wanted.items() if name in declared
     }

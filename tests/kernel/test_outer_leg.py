@@ -9,13 +9,23 @@ from relayctl.datapath import xdp
 from relayctl.datapath.libbpf import XDP_DROP, XDP_PASS, XDP_REDIRECT
 from relayctl.flow import CONFIRMED
 from relayctl.reason import Reason
-from tests.kernel import packets
-from tests.kernel.packets import DTLS, frame, rtp, spp_header, stun, take_apart
+from tests.kernel.packets import (
+    COOKIE,
+    DTLS,
+    attribute,
+    frame,
+    request,
+    rtp,
+    spp_header,
+    stun,
+    take_apart,
+)
 from tests.kernel.rig import (
     CLIENT,
     ENDPOINT,
     ENDPOINT_MACS,
     INNER,
+    INNER_V6,
     NATTED_LOCAL,
     NATTED_PUBLIC,
     NO_PORT,
@@ -23,10 +33,14 @@ from tests.kernel.rig import (
     SPORT,
     UNRESOLVED,
     VIP,
+    VIP_V6,
     Rig,
     now,
     spec,
+    token,
 )
+
+OWN = token()  # of the flow, where a test gives it one
 
 
 def test_known_flow_goes_to_its_endpoint_behind_an_spp_header(relay: Rig) -> None:
@@ -96,8 +110,9 @@ def test_client_packet_leaves_the_rest_of_its_flow_alone(relay: Rig) -> None:
         "contended": 12,
         "packets_down": 13,
         "born": 14,
-        "bytes_down": 15,
-        "cluster": 16,
+        "answers": 15,
+        "bytes_down": 16,
+        "cluster": 17,
     }
     key = relay.install(**rest)
     relay.send(frame(CLIENT, VIP, DTLS))
@@ -139,13 +154,14 @@ def test_every_rtp_payload_type_writes_an_ssrc(relay: Rig, kind: int) -> None:
     "payload",
     [
         pytest.param(b"", id="empty"),
-        pytest.param(stun(), id="binding_request"),
+        pytest.param(request(OWN), id="binding_request"),
+        pytest.param(stun(0x0101), id="success_response"),
         pytest.param(b"\xff", id="other"),
         pytest.param(bytes(1400), id="largest"),
     ],
 )
 def test_known_flow_carries_whatever_it_sends(relay: Rig, payload: bytes) -> None:
-    relay.install()
+    relay.install(token=OWN[:8].encode())
     outcome = relay.send(frame(CLIENT, VIP, payload))
     assert outcome.reason is Reason.FORWARD
     assert take_apart(outcome.data).payload == spp_header(CLIENT, VIP) + payload
@@ -202,12 +218,19 @@ def test_no_head_room_drops(relay: Rig) -> None:
 @pytest.mark.parametrize(
     ("payload", "reason"),
     [
-        pytest.param(stun(), Reason.PUNT_FIRST, id="binding_request"),
-        pytest.param(stun(attributes=bytes(80)), Reason.PUNT_FIRST, id="with_attributes"),
-        pytest.param(stun(attributes=bytes(1400)), Reason.PUNT_FIRST, id="large"),
+        pytest.param(request(token()), Reason.PUNT_FIRST, id="binding_request"),
+        pytest.param(
+            request(token(), before=attribute(0x8022, b"ice-lite")),
+            Reason.PUNT_FIRST,
+            id="software",
+        ),
+        pytest.param(
+            request(token(), before=attribute(0x8022, bytes(990))), Reason.PUNT_FIRST, id="large"
+        ),
+        pytest.param(stun(), Reason.DROP_STUN_SHAPE, id="without_a_token"),
         pytest.param(stun(0x0101), Reason.DROP_NO_FLOW, id="success_response"),
         pytest.param(stun(0x0011), Reason.DROP_NO_FLOW, id="indication"),
-        pytest.param(stun(cookie=packets.COOKIE + 1), Reason.DROP_NO_FLOW, id="wrong_cookie"),
+        pytest.param(stun(cookie=COOKIE + 1), Reason.DROP_NO_FLOW, id="wrong_cookie"),
         pytest.param(stun(length=4), Reason.DROP_NO_FLOW, id="stun_longer_than_udp"),
         pytest.param(stun() + bytes(4), Reason.DROP_NO_FLOW, id="udp_longer_than_stun"),
         pytest.param(stun(attributes=bytes(3)), Reason.DROP_NO_FLOW, id="no_multiple_of_4"),
@@ -228,13 +251,19 @@ def test_without_a_flow_the_payload_decides(relay: Rig, payload: bytes, reason: 
     sent = frame(CLIENT, VIP, payload)
     outcome = relay.send(sent)
     assert outcome.reason is reason
-    assert outcome.verdict == (XDP_DROP if reason is Reason.DROP_NO_FLOW else XDP_PASS)
+    assert outcome.verdict == (XDP_DROP if reason.name.startswith("DROP") else XDP_PASS)
     assert outcome.data == sent
 
 
 def test_padding_does_not_complete_a_binding_request(relay: Rig) -> None:
     sent = frame(CLIENT, VIP, stun(length=0)[:10], padding=stun()[10:])
     assert relay.send(sent).reason is Reason.DROP_NO_FLOW
+
+
+def test_padding_does_not_complete_a_username(relay: Rig) -> None:
+    whole = request(token())
+    cut = whole[:2] + (28).to_bytes(2, "big") + whole[4:48]
+    assert relay.send(frame(CLIENT, VIP, cut, padding=whole[48:])).reason is Reason.DROP_STUN_SHAPE
 
 
 @pytest.mark.parametrize(
@@ -256,13 +285,19 @@ def test_padding_does_not_complete_a_binding_request(relay: Rig) -> None:
     ],
 )
 def test_address_that_no_client_has_is_dropped(relay: Rig, host: str) -> None:
-    relay.install((host, 40000))
-    outcome = relay.send(frame((host, 40000), VIP, stun()))
-    assert (outcome.reason, outcome.verdict) == (Reason.DROP_BAD_SOURCE, XDP_DROP)
+    for payload in (request(token()), DTLS, b""):
+        outcome = relay.send(frame((host, 40000), VIP, payload))
+        assert (outcome.reason, outcome.verdict) == (Reason.DROP_BAD_SOURCE, XDP_DROP)
+
+
+def test_sources_are_not_looked_at_where_there_is_a_flow(relay: Rig) -> None:
+    relay.install(("10.2.0.9", 40000))
+    assert relay.send(frame(("10.2.0.9", 40000), VIP, DTLS)).reason is Reason.FORWARD
 
 
 def test_port_0_is_no_source(relay: Rig) -> None:
-    assert relay.send(frame((CLIENT[0], 0), VIP, stun())).reason is Reason.DROP_BAD_SOURCE
+    sent = frame((CLIENT[0], 0), VIP, request(token()))
+    assert relay.send(sent).reason is Reason.DROP_BAD_SOURCE
 
 
 def test_labs_may_have_clients_among_the_transceivers(
@@ -271,16 +306,30 @@ def test_labs_may_have_clients_among_the_transceivers(
     lab = spec(bpffs, "lab", allow_inner_clients=True)
     xdp.load(lab)
     datapath = xdp.XdpDatapath.open(lab.pins)
-    datapath.beat(now())
     other = Rig(datapath, lab.pins)
-    assert other.send(frame(("10.2.0.9", 40000), VIP, stun())).reason is Reason.PUNT_FIRST
-    assert other.send(frame((INNER, 40000), VIP, stun())).reason is Reason.DROP_BAD_SOURCE
+    other.reset()
+    for vip, hosts in ((VIP, ("10.2.0.9", INNER)), (VIP_V6, ("fd00:2::9", INNER_V6))):
+        client, ours = (frame((host, 40000), vip, request(token())) for host in hosts)
+        assert other.send(client).reason is Reason.PUNT_FIRST
+        assert other.send(ours).reason is Reason.DROP_BAD_SOURCE
     datapath.close()
     xdp.unload(lab.instance, lab.bpffs)
 
 
 @pytest.mark.parametrize(
-    "host", ["1.0.0.1", "126.0.0.1", "128.0.0.1", "169.253.0.1", "169.255.0.1", "223.255.0.1"]
+    "host",
+    [
+        "1.0.0.1",
+        "126.0.0.1",
+        "128.0.0.1",
+        "169.253.0.1",
+        "169.255.0.1",
+        "223.255.0.1",
+        "10.2.1.0",
+        "10.76.255.255",
+        "10.78.0.0",
+    ],
 )
 def test_neighbours_of_bad_sources_are_clients(relay: Rig, host: str) -> None:
-    assert relay.send(frame((host, 40000), VIP, stun())).reason is Reason.PUNT_FIRST
+    sent = frame((host, 40000), VIP, request(token()))
+    assert relay.send(sent).reason is Reason.PUNT_FIRST

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from relayctl.datapath import links, xdp
+from relayctl.datapath import links, pins, xdp
 from relayctl.datapath.base import DatapathError, Nexthop
-from relayctl.datapath.compile import prepare_maps
+from relayctl.datapath.bpf_map import Map
 from relayctl.datapath.libbpf import DRIVER_MODE, BpfError, Link, Program, xdp_on
 from relayctl.datapath.spec import Interface, Mode, Role, Spec
 from relayctl.flow import Flow, FlowKey
 from relayctl.reason import Reason
+from relayctl.wire.address import Address
+from relayctl.wire.route_token import Key
 from tests.kernel import rig
 from tests.kernel.conftest import veth
 
@@ -50,13 +52,9 @@ def datapath(spec: Spec) -> Iterator[xdp.XdpDatapath]:
 
 
 @pytest.fixture(scope="module")
-def foreign(bpffs: Path, namespace: None) -> Iterator[Program]:
+def foreign(loaded: rig.Rig) -> Program:
     """A program that is not of this instance."""
-    other = rig.spec(bpffs, "foreign")
-    xdp.load(other)
-    with Program.open(other.pins / "program") as program:
-        yield program
-    xdp.unload(other.instance, other.bpffs)
+    return loaded.program
 
 
 def test_attach_is_native_and_pinned(
@@ -142,10 +140,10 @@ def test_foreign_program_without_a_link_is_named_with_the_mend(
     spec: Spec,
     interface: Interface,
     foreign: Program,
-    bpffs: Path,
+    loaded: rig.Rig,
     mode: str,
 ) -> None:
-    pinned = str(bpffs / "ferryline/foreign" / spec.pins.name / "program")
+    pinned = str(loaded.pins / "program")
     command = ["ip", "link", "set", "dev", "fresh0", mode, "pinned", pinned]
     subprocess.run(command, check=True)
     with pytest.raises(DatapathError, match=f"id {foreign.id}, .*needs it: ") as refused:
@@ -232,7 +230,7 @@ def test_a_handle_to_look_with(spec: Spec, datapath: xdp.XdpDatapath) -> None:
     datapath.flows.install(key, Flow(rig.ENDPOINT, 7, 5100))
     looking = xdp.open_readonly(spec.instance, spec.bpffs)
     assert [found for found, _ in looking.flows.items()] == [key]
-    assert looking.flows.capacity == spec.max_flows
+    assert looking.flows.capacity == spec.max_flows + spec.max_flows_v6
     looking.close()
     datapath.flows.delete(key)
 
@@ -242,36 +240,79 @@ def test_nothing_to_look_at_is_a_clear_error(bpffs: Path) -> None:
         xdp.open_readonly("ghost", str(bpffs))
 
 
-def test_flows_are_written_read_and_deleted(datapath: xdp.XdpDatapath) -> None:
-    key, flow = FlowKey(rig.CLIENT, 1), Flow(rig.ENDPOINT, 7, 5100, token=b"IWwJ+/iU", ssrc=9)
+@pytest.mark.parametrize(
+    ("client", "endpoint", "cluster"),
+    [
+        (rig.CLIENT, rig.ENDPOINT, 7),
+        (rig.CLIENT, rig.ENDPOINT_V6, 8),
+        (rig.CLIENT_V6, rig.ENDPOINT, 7),
+        (rig.CLIENT_V6, rig.ENDPOINT_V6, 8),
+    ],
+)
+def test_flows_are_written_read_and_deleted(
+    datapath: xdp.XdpDatapath, client: Address, endpoint: Address, cluster: int
+) -> None:
+    key, flow = FlowKey(client, 1), Flow(endpoint, cluster, 5100, token=b"IWwJ+/iU", ssrc=9)
     assert datapath.flows.get(key) is None
     assert datapath.flows.install(key, flow)
     assert datapath.flows.install(key, replace(flow, nexthop_in=3))
     assert datapath.flows.get(key) == replace(flow, nexthop_in=3)
+    assert list(datapath.flows.items()) == [(key, replace(flow, nexthop_in=3))]
     assert datapath.flows.delete(key)
     assert not datapath.flows.delete(key)
 
 
-def test_full_table_refuses_new_flows_and_keeps_the_old(bpffs: Path, namespace: None) -> None:
-    spec = rig.spec(bpffs, "small", max_flows=8)
-    prepare_maps(spec)
+def test_both_tables_are_one(datapath: xdp.XdpDatapath) -> None:
+    flow = Flow(rig.ENDPOINT, 7, 5100)
+    clients = [("192.0.2.1", 1), ("192.0.2.1", 2), ("2001:db8::1", 1)]
+    flows = {FlowKey(client, 1): flow for client in clients}
+    assert all(datapath.flows.install(key, flow) for key in flows)
+    assert dict(datapath.flows.items()) == flows
+    assert [(len(keys), len(values)) for keys, values in datapath.flows.batches()] == [
+        (2 * 8, 2 * 72),
+        (24, 72),
+    ]
+    assert all(datapath.flows.delete(key) for key in flows)
+
+
+@pytest.mark.parametrize(
+    ("full", "other"),
+    [("192.0.2.1", "2001:db8::1"), ("2001:db8::1", "192.0.2.1")],
+    ids=["v4_full", "v6_full"],
+)
+def test_full_table_refuses_new_flows_and_keeps_the_old(
+    bpffs: Path, namespace: None, full: str, other: str
+) -> None:
+    spec = rig.spec(bpffs, "small", max_flows=8, max_flows_v6=8)
+    pins.make(spec)
     datapath = xdp.XdpDatapath.open(spec.pins)
     flow = Flow(rig.ENDPOINT, 7, 5100)
-    keys = [FlowKey(("192.0.2.1", port), 1) for port in range(1, 65)]
+    keys = [FlowKey((full, port), 1) for port in range(1, 65)]
     fitted = [key for key in keys if datapath.flows.install(key, flow)]
     assert 8 <= len(fitted) < len(keys)
     assert {key for key, _ in datapath.flows.items()} == set(fitted)
-    assert datapath.flows.install(fitted[0], replace(flow, cluster=8))
+    assert datapath.flows.install(fitted[0], replace(flow, cluster=9))
+    assert datapath.flows.install(FlowKey((other, 1), 1), flow)
     datapath.close()
     xdp.unload(spec.instance, spec.bpffs)
 
 
-def test_nexthops_are_read_back_by_index(datapath: xdp.XdpDatapath) -> None:
-    nexthop = Nexthop(1, "10.2.0.2", "10.2.0.1", True, 1450, b"\2" * 6, b"\4" * 6)
+@pytest.mark.parametrize("gateway", ["10.2.0.2", "fe80::1"])
+def test_nexthops_are_read_back_by_index(datapath: xdp.XdpDatapath, gateway: str) -> None:
+    nexthop = Nexthop(1, gateway, True, 1450, b"\2" * 6, b"\4" * 6, (5, 4094))
     datapath.write_nexthop(4095, nexthop)
     assert datapath.nexthops() == {4095: nexthop}
     datapath.write_nexthop(4095, None)
     assert datapath.nexthops() == {}
+
+
+def test_keys_are_exactly_those_last_written(datapath: xdp.XdpDatapath, spec: Spec) -> None:
+    with Map.open(spec.pins / "keys") as keys:
+        for ids in ((0, 31), (1,), ()):
+            datapath.write_keys({id: Key(id, bytes([id]) * 32) for id in ids})
+            wanted = {id: bytes([id]) * 32 + b"\1" + bytes(7) for id in ids}
+            slots = [keys.lookup(id.to_bytes(4, "little")) for id in range(32)]
+            assert slots == [wanted.get(id, bytes(40)) for id in range(32)]
 
 
 def test_heartbeat_is_read_back(datapath: xdp.XdpDatapath) -> None:

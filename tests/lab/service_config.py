@@ -1,8 +1,9 @@
 """The configuration files of the services, for a `Site`. Pure: values in, TOML text out."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +14,7 @@ from tests.lab.site import Site
 CLUSTER = 7
 KEY_ID = 1
 Datapath = Literal["xdp", "socket"]
+Inner = Literal["spp", "transparent"]
 Echo = Literal["audio", "opus"]
 
 
@@ -24,8 +26,17 @@ class Vip:
 
 
 @dataclass(frozen=True)
+class Cluster:
+    """One beside that of the site, for transceivers of the other family."""
+
+    id: int
+    allow: str
+
+
+@dataclass(frozen=True)
 class Setup:
-    """What all three services agree on, and what a test chooses."""
+    """What all three services agree on, and what a test chooses. `inner_addresses` and `clusters`
+    come beside the site's own."""
 
     key: Key
     control_token: str = field(repr=False)
@@ -33,6 +44,10 @@ class Setup:
     datapath: Datapath = "xdp"
     echo: Echo = "audio"
     capacity: int = 40
+    inner: Inner = "spp"
+    inner_addresses: tuple[str, ...] = ()
+    clusters: tuple[Cluster, ...] = ()
+    max_flows_v6: int = 4096
 
 
 def keys(setup: Setup) -> str:
@@ -41,13 +56,15 @@ def keys(setup: Setup) -> str:
 
 def relay(site: Site, setup: Setup, keys_file: Path) -> str:
     base = {"inner_port_base": site.vip[1] + 16} if site.dev_local else {}
-    return _toml(
+    return toml(
         {
             "instance": site.instance,
             "datapath": setup.datapath,
             "keys_file": keys_file,
             "max_flows": 16384,
-            "inner_address": site.relay_inner,
+            "max_flows_v6": setup.max_flows_v6,
+            "inner": setup.inner,
+            "inner_address": [site.relay_inner, *setup.inner_addresses],
             "allow_inner_clients": site.dev_local,
             "dev_local": site.dev_local,
             "run_dir": site.directory,
@@ -59,16 +76,18 @@ def relay(site: Site, setup: Setup, keys_file: Path) -> str:
             for vip in setup.vips
         ),
         *(("interface", {"name": name, "role": role}) for name, role in site.interfaces),
-        _cluster(site),
+        *_clusters(site, setup),
     )
 
 
 def transceiver(site: Site, setup: Setup, keys_file: Path) -> str:
-    text = _toml(
+    prefix = _prefix(site.allow)
+    text = toml(
         {
             "listen": render(site.endpoint),
-            "inner": "spp",
-            "relay_networks": [f"{site.relay_inner}/32"],
+            "inner": "spp" if setup.inner == "spp" else "plain",
+            "relay_networks": [str(ip_network(site.relay_inner))],
+            **({"cluster_prefix": prefix} if prefix else {}),
             "cluster": CLUSTER,
             "keys_file": keys_file,
             "mint": KEY_ID,
@@ -91,7 +110,7 @@ def signaling(
 ) -> str:
     """`certificate_for`: serve https under this name."""
     tls = {"tls_self_signed": [certificate_for], "state_dir": site.directory}
-    return _toml(
+    return toml(
         {
             "listen": listen,
             "keys_file": keys_file,
@@ -107,15 +126,31 @@ def signaling(
                 "admin": site.admin_url,
             },
         ),
-        _cluster(site),
+        *_clusters(site, setup),
     )
 
 
-def _cluster(site: Site) -> tuple[str, dict[str, object]]:
-    return "cluster", {"id": CLUSTER, "allow": [site.allow]}
+def _clusters(site: Site, setup: Setup) -> Iterator[tuple[str, dict[str, object]]]:
+    for cluster in (Cluster(CLUSTER, site.allow), *setup.clusters):
+        prefix = _prefix(cluster.allow)
+        yield (
+            "cluster",
+            {
+                "id": cluster.id,
+                "allow": [cluster.allow],
+                **({"prefix": prefix} if prefix else {}),
+            },
+        )
 
 
-def _toml(keys: Mapping[str, object], *sections: tuple[str, Mapping[str, object]]) -> str:
+def _prefix(allow: str) -> str | None:
+    """The /96 of an IPv6 network; None for IPv4, where it is the default."""
+    network = ip_network(allow)
+    return str(network.supernet(new_prefix=96)) if network.version == 6 else None
+
+
+def toml(keys: Mapping[str, object], *sections: tuple[str, Mapping[str, object]]) -> str:
+    """Keys, then an array of tables for each section."""
     lines = [f"{key} = {_value(value)}" for key, value in keys.items()]
     for name, values in sections:
         lines.append(f"\n[[{name}]]")

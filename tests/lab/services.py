@@ -22,7 +22,7 @@ from tests.lab.service_config import KEY_ID, Datapath, Echo, Setup, Vip
 from tests.lab.site import Site
 from tests.lab.topology import BPFFS
 
-_READY_S = 20.0  # the first start of the relay compiles
+_READY_S = 40.0  # the first start of the relay compiles
 
 
 class Services:
@@ -84,7 +84,7 @@ class Services:
     def start_relay(self) -> None:
         """Start, or start again after a kill; waits until it is ready."""
         if self.setup.datapath == "xdp":
-            _mount_bpffs()
+            mount_bpffs()
         config = self.write("relay.toml", service_config.relay(self.site, self.setup, self._keys))
         self._start("relay", self.site.relay, "relayctl", config)
         self._wait("relay", self.site.relay, f"{self.site.admin_url}/readyz")
@@ -185,24 +185,27 @@ class Services:
         self.programs[name] = node.popen(name, command, pass_fds=pass_fds)
 
     def _wait(self, name: str, node: Node, url: str) -> None:
-        """Until `/readyz` says 200. Raises `ProgramError` with the end of the log."""
-        program = self.programs[name]
-        deadline = time.monotonic() + _READY_S
-        last = "nobody listens"
-        while time.monotonic() < deadline:
-            program.expect_running()
-            with contextlib.suppress(OSError):
-                answer = http.request(node, url)
-                if answer.status == 200:
-                    return
-                last = f"{answer.status} {answer.text.strip()}"
-            time.sleep(0.05)
-        raise ProgramError(
-            f"{name} is not ready after {_READY_S:.0f} s: {url}: {last}\n{program.tail()}"
-        )
+        wait_for(self.programs[name], node, url)
 
 
-def _mount_bpffs() -> None:
+def wait_for(program: Program, node: Node, url: str) -> None:
+    """Until `/readyz` says 200. Raises `ProgramError` with the end of the log."""
+    deadline = time.monotonic() + _READY_S
+    last = "nobody listens"
+    while time.monotonic() < deadline:
+        program.expect_running()
+        with contextlib.suppress(OSError):
+            answer = http.request(node, url)
+            if answer.status == 200:
+                return
+            last = f"{answer.status} {answer.text.strip()}"
+        time.sleep(0.05)
+    raise ProgramError(
+        f"{program.name} is not ready after {_READY_S:.0f} s: {url}: {last}\n{program.tail()}"
+    )
+
+
+def mount_bpffs() -> None:
     """As systemd does at boot. Pins need it."""
     with open("/proc/self/mounts") as mounts:
         mounted = any(line.split()[1:3] == [str(BPFFS), "bpf"] for line in mounts)

@@ -20,6 +20,7 @@ from tests.lab.starting import NOBODY, Done, Starter, listening, program_on, run
 from tests.lab.topology import BPFFS, Lab
 
 FAILED = 1
+USAGE = 2
 PASS_ALL = bytes.fromhex("b700000002000000 9500000000000000")  # r0 = XDP_PASS; exit
 
 
@@ -36,12 +37,12 @@ def starter(lab: Lab, tmp_path: Path) -> Starter:
     return Starter(in_lab(lab), tmp_path)
 
 
-def expect_failure(starter: Starter, done: Done, message: str) -> None:
+def expect_failure(starter: Starter, done: Done, message: str, code: int = FAILED) -> None:
     """One clear message, and no trace of the attempt."""
     assert re.search(message, done.stderr), done.stderr
     assert "Traceback" not in done.stderr
     assert "Warning" not in done.stderr
-    assert done.returncode == FAILED
+    assert done.returncode == code
     assert starter.left_over() == {}
     assert not starter.pins.exists()
 
@@ -73,7 +74,7 @@ def test_without_good_keys(starter: Starter, name: str) -> None:
     if content is not None:
         starter.keys.write_bytes(content)
     done = run(starter.site.relay, starter.relay())
-    expect_failure(starter, done, f"keys_file = '{starter.keys}': {message}")
+    expect_failure(starter, done, f"keys_file = '{starter.keys}': {message}", USAGE)
     assert "abab" not in done.stderr
 
 
@@ -81,7 +82,8 @@ def test_with_keys_it_may_not_read(starter: Starter) -> None:
     starter.directory.chmod(0o777)
     starter.keys.chmod(0o600)
     done = run(starter.site.relay, starter.relay(datapath="'socket'"), user=NOBODY)
-    expect_failure(starter, done, f"keys_file = '{starter.keys}': Permission denied; .*read")
+    said = f"keys_file = '{starter.keys}': Permission denied; .*read"
+    expect_failure(starter, done, said, USAGE)
 
 
 def test_with_an_interface_that_is_not_there(starter: Starter) -> None:

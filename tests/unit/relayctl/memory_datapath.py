@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from relayctl.datapath.base import Nexthop
-from relayctl.flow import Flow, FlowKey
+from relayctl.flow import Flow, FlowKey, pack_flow, pack_key
 from relayctl.reason import Reason
+from relayctl.wire.route_token import Key
 
 
 class MemoryFlows:
@@ -27,6 +28,10 @@ class MemoryFlows:
     def items(self) -> Iterator[tuple[FlowKey, Flow]]:
         yield from list(self._flows.items())
 
+    def batches(self) -> Iterator[tuple[bytes, bytes]]:
+        for key, flow in self.items():
+            yield pack_key(key), pack_flow(flow)
+
 
 class MemoryDatapath:
     def __init__(self, capacity: int = 1024, name: str = "xdp-native") -> None:
@@ -36,6 +41,7 @@ class MemoryDatapath:
         self._nexthops: dict[int, Nexthop] = {}
         self._reasons: dict[Reason, int] = {}
         self._beat = 0
+        self.keys: Mapping[int, Key] = {}
 
     def nexthops(self) -> Mapping[int, Nexthop]:
         return self._nexthops
@@ -45,6 +51,9 @@ class MemoryDatapath:
             self._nexthops.pop(index, None)
         else:
             self._nexthops[index] = nexthop
+
+    def write_keys(self, keys: Mapping[int, Key]) -> None:
+        self.keys = keys
 
     def beat(self, now: int) -> None:
         self._beat = now

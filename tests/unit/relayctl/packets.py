@@ -5,7 +5,7 @@ from typing import Any
 
 from relayctl.config import RelayConfig
 from relayctl.wire import spp
-from relayctl.wire.address import Address
+from relayctl.wire.address import Address, pack_host
 from relayctl.wire.route_token import Key, Route, mint
 from relayctl.wire.settings import load
 from relayctl.wire.spp import Header
@@ -16,6 +16,9 @@ CLIENT = ("198.51.100.7", 40000)
 VIP = ("203.0.113.10", 3478)
 ENDPOINT = ("10.2.0.2", 5000)
 OTHER_ENDPOINT = ("10.2.0.3", 5000)
+CLIENT_6 = ("2001:db8:7::7", 40000)
+VIP_6 = ("2001:db8:10::10", 3478)
+ENDPOINT_6 = ("fd00:2::2", 5000)
 
 TOML = """
 instance = "relay-t"
@@ -41,14 +44,18 @@ def config(**flags: Any) -> RelayConfig:
 
 
 def token(endpoint: Address = ENDPOINT, key: Key = KEY, cluster: int = 7, nonce: int = 1) -> bytes:
-    host = int.from_bytes(bytes(map(int, endpoint[0].split("."))), "big")
+    host = int.from_bytes(pack_host(endpoint[0])[12:], "big")
     return mint(key, Route(cluster, host, endpoint[1], nonce.to_bytes(3, "big"))).encode()
 
 
-def binding_request(local_ufrag: bytes, kind: int = 1) -> bytes:
+def binding_request(local_ufrag: bytes, kind: int = 1, transaction: bytes = bytes(12)) -> bytes:
     username = local_ufrag + b":abcd"
     attribute = struct.pack("!HH", 6, len(username)) + username + bytes(-len(username) % 4)
-    return struct.pack("!HHI12x", kind, len(attribute), MAGIC_COOKIE) + attribute
+    return struct.pack("!HHI", kind, len(attribute), MAGIC_COOKIE) + transaction + attribute
+
+
+def binding_response(transaction: bytes, kind: int = 0x0101) -> bytes:
+    return struct.pack("!HHI", kind, 0, MAGIC_COOKIE) + transaction
 
 
 def rtp(ssrc: int, size: int = 60) -> bytes:

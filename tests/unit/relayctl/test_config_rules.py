@@ -4,8 +4,8 @@ import pytest
 
 from relayctl import config_rules
 from relayctl.config import RelayConfig
-from relayctl.wire.settings import SettingsError
-from tests.unit.relayctl.test_config import CLUSTER, VIP, config
+from relayctl.wire.settings import SettingsError, load
+from tests.unit.relayctl.test_config import CLUSTER, CLUSTER_V6, TOML, V6, VIP, config
 
 LOCAL = {
     "datapath": "socket",
@@ -30,6 +30,32 @@ def test_both_with_trust_l2() -> None:
 
 def test_socket_datapath_needs_no_interface() -> None:
     assert config(datapath="socket", interface=[]).interfaces == ()
+
+
+def test_families_may_be_mixed() -> None:
+    found = config(
+        inner_address=["10.2.0.1", "fd00:b::1"],
+        vip=[VIP, {"id": 2, "public": "[2001:db8::1]:3478"}],
+        cluster=[CLUSTER, CLUSTER_V6],
+    )
+    assert len(found.clusters) == 2
+
+
+def test_ipv6_on_loopback() -> None:
+    cluster = {"id": 9, "prefix": "::/96", "allow": ["::1/128"]}
+    vip = {"id": 1, "public": "[::1]:3478"}
+    assert config(**{**LOCAL, "inner_address": "::1", "vip": [vip], "cluster": [cluster]})
+
+
+def test_transparent_needs_no_inner_address() -> None:
+    lines = [line for line in TOML.splitlines() if not line.startswith("inner_address")]
+    flags = {"inner": "transparent"}
+    assert load(RelayConfig, toml="\n".join(lines), flags=flags).inner_addresses == ()
+
+
+def test_transparent_with_a_vip_of_each_family() -> None:
+    vips = [VIP, {"id": 2, "public": "[2001:db8::1]:3478"}]
+    assert config(inner="transparent", vip=vips, cluster=[CLUSTER, CLUSTER_V6])
 
 
 @pytest.mark.parametrize(
@@ -74,19 +100,22 @@ def test_socket_datapath_needs_no_interface() -> None:
         ),
         pytest.param(
             {"vip": [{"id": 1, "public": "10.2.0.1:5107"}]},
-            "vip.local",
+            "vip[0].local",
             "10.2.0.1:5107",
             "move inner_port_base",
             id="vip_on_inner_port",
         ),
-        pytest.param({"interface": BOTH}, "interface.role", "both", "trust_l2 = true", id="both"),
+        pytest.param(
+            {"interface": [OUTER, *BOTH]},
+            "interface[1].role",
+            "both",
+            "trust_l2 = true",
+            id="both",
+        ),
         pytest.param({"interface": []}, "interface.role", "none", "[[interface]]", id="none"),
         pytest.param({"interface": [OUTER]}, "interface.role", "outer", "'inner'", id="only_outer"),
         pytest.param(
-            {
-                "datapath": "socket",
-                "interface": OUTERS,
-            },
+            {"interface": OUTERS},
             "interface",
             "64 sections",
             "remove some",
@@ -97,14 +126,14 @@ def test_socket_datapath_needs_no_interface() -> None:
         ),
         pytest.param(
             {"vip": [{"id": 1, "public": "127.0.0.1:3478"}]},
-            "vip.public",
+            "vip[0].public",
             "127.0.0.1",
             "dev_local",
             id="loopback_vip",
         ),
         pytest.param(
             {"vip": [{**VIP, "local": "127.0.0.1:3478"}]},
-            "vip.local",
+            "vip[0].local",
             "127.0.0.1",
             "dev_local",
             id="loopback_local",
@@ -114,7 +143,7 @@ def test_socket_datapath_needs_no_interface() -> None:
         ),
         pytest.param(
             {**LOCAL, "vip": [{"id": 1, "public": "8.8.8.8:3478"}]},
-            "vip.public",
+            "vip[0].public",
             "8.8.8.8",
             "dev_local = false",
             id="dev_local_with_public_vip",
@@ -125,6 +154,117 @@ def test_socket_datapath_needs_no_interface() -> None:
             "169.254.0.0/16",
             "list",
             id="dev_local_metadata_service",
+        ),
+        pytest.param(
+            {"inner_address": "fd00:b::1"}, "inner_address", "fd00:b::1", "add our IPv4", id="no_v4"
+        ),
+        pytest.param(
+            {"cluster": [CLUSTER, CLUSTER_V6]},
+            "inner_address",
+            "10.2.0.1",
+            "add our IPv6 address",
+            id="no_v6_inner_address",
+        ),
+        pytest.param(
+            {**V6, "inner_address": "::1"}, "inner_address", "::1", "dev_local", id="loopback_v6"
+        ),
+        pytest.param(
+            {**V6, "inner_address": "fd00:a::5", "inner_port_base": 3470},
+            "vip[0].local",
+            "[fd00:a::5]:3478",
+            "move inner_port_base",
+            id="v6_vip_on_inner_port",
+        ),
+        pytest.param(
+            {"vip": [{**VIP, "local": "[fd00:a::5]:3478"}]},
+            "vip[0].local",
+            "[fd00:a::5]:3478",
+            "both in one family",
+            id="local_of_another_family",
+        ),
+        pytest.param(
+            {"cluster": [{**CLUSTER, "allow": ["fd00:b::/112"]}]},
+            "cluster[0].allow",
+            "fd00:b::/112",
+            "set prefix = 'fd00:b::/96'",
+            id="v6_network_without_prefix",
+        ),
+        pytest.param(
+            {"cluster": [{**CLUSTER, "allow": ["::ffff:10.2.0.0/120"]}]},
+            "cluster[0].allow",
+            "::ffff:",
+            "write '10.2.0.0/24'",
+            id="mapped_network",
+        ),
+        pytest.param(
+            {"cluster": [CLUSTER, {**CLUSTER_V6, "allow": ["fd00:c::/112"]}]},
+            "cluster[1].allow",
+            "fd00:c::/112",
+            "inside it",
+            id="network_outside_the_prefix",
+        ),
+        pytest.param(
+            {"cluster": [CLUSTER, {**CLUSTER_V6, "allow": ["fd00:b::/64"]}]},
+            "cluster[1].allow",
+            "fd00:b::/64",
+            "inside it",
+            id="network_larger_than_the_prefix",
+        ),
+        pytest.param(
+            {"cluster": [{**CLUSTER_V6, "allow": ["10.2.0.0/24"]}]},
+            "cluster[0].allow",
+            "10.2.0.0/24",
+            "list IPv6 networks",
+            id="v4_network_in_a_v6_cluster",
+        ),
+        *(
+            pytest.param(
+                {**V6, "cluster": [{"id": 9, "prefix": f"{host}/96", "allow": [f"{host}/128"]}]},
+                "cluster[0].allow",
+                f"{host}/128",
+                "list the transceivers' own networks",
+                id=f"allow_{name}",
+            )
+            for host, name in (("fe80::", "link_local"), ("ff02::", "multicast"), ("::", "zero"))
+        ),
+        pytest.param(
+            {
+                "cluster": [
+                    {**CLUSTER, "allow": [f"10.2.{n // 2}.{n % 2 * 128}/25" for n in range(257)]}
+                ]
+            },
+            "cluster.allow",
+            "257 networks",
+            "larger networks",
+            id="many_networks",
+        ),
+        pytest.param(
+            {"inner": "transparent", "datapath": "socket"},
+            "inner",
+            "transparent",
+            "datapath = 'xdp'",
+            id="transparent_without_xdp",
+        ),
+        pytest.param(
+            {"inner": "transparent", "vip": [VIP, {"id": 2, "public": "203.0.113.11:3478"}]},
+            "vip",
+            "2 IPv4 sections",
+            "another instance",
+            id="transparent_with_two_vips",
+        ),
+        pytest.param(
+            {"inner": "transparent", "cluster": [CLUSTER, CLUSTER_V6]},
+            "cluster",
+            "no IPv6 [[vip]]",
+            "add one",
+            id="transparent_cluster_without_vip",
+        ),
+        pytest.param(
+            {"inner": "transparent", "vip": [VIP, {"id": 2, "public": "[2001:db8::1]:3478"}]},
+            "vip",
+            "no IPv6 [[cluster]]",
+            "add one",
+            id="transparent_vip_without_cluster",
         ),
         pytest.param(
             {"run_dir": "/" + "d" * 100}, "run_dir", "114 bytes", "shorter", id="long_socket_path"

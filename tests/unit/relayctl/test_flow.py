@@ -19,13 +19,18 @@ from relayctl.flow import (
     unpack_flow,
     unpack_key,
 )
+from relayctl.wire.address import unpack_host
 
 U8, U16, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (8, 16, 32, 64))
-ADDRESSES = st.tuples(st.ip_addresses(v=4).map(str), U16)
+V4 = st.ip_addresses(v=4).map(str)
+V6 = st.binary(min_size=16, max_size=16).map(unpack_host)
+ADDRESSES = st.tuples(V4, U16)
+CLIENTS = st.tuples(V4 | V6, U16)
+PREFIXES = {8: bytes.fromhex("fd0000020000000000000000")}
 FLOWS = st.builds(
     Flow,
     endpoint=ADDRESSES,
-    cluster=U16,
+    cluster=st.integers(9, 65535),
     sport=U16,
     token=st.binary(min_size=8, max_size=8),
     nexthop_in=U16,
@@ -39,6 +44,7 @@ FLOWS = st.builds(
     packets_up=U32,
     packets_down=U32,
     born=U32,
+    answers=U32,
     bytes_up=U64,
     bytes_down=U64,
 )
@@ -48,16 +54,25 @@ OLD = Flow(("10.2.0.2", 5000), 7, 5100, flags=CONFIRMED, born=100, seen_up=200, 
 
 @given(FLOWS)
 def test_flow_round_trip(flow: Flow) -> None:
-    assert unpack_flow(pack_flow(flow)) == flow
+    assert unpack_flow(pack_flow(flow), PREFIXES) == flow
 
 
-@given(ADDRESSES, U16)
+@given(U32)
+def test_the_cluster_gives_an_ipv6_endpoint_its_prefix(host: int) -> None:
+    endpoint = unpack_host(PREFIXES[8] + host.to_bytes(4, "big")), 5000
+    flow = Flow(endpoint, 8, 5100)
+    assert unpack_flow(pack_flow(flow), PREFIXES) == flow
+
+
+@given(CLIENTS, U16)
 def test_key_round_trip(client: tuple[str, int], vip: int) -> None:
     assert unpack_key(pack_key(FlowKey(client, vip))) == FlowKey(client, vip)
 
 
 def test_key_bytes_stand_as_on_the_wire() -> None:
     assert pack_key(FlowKey(("10.1.0.2", 0x9C40), 1)).hex() == "0a0100029c400100"
+    key = FlowKey(("2001:db8::2", 0x9C40), 1)
+    assert pack_key(key).hex() == "20010db80000000000000000000000029c40010000000000"
 
 
 def test_state_is_the_confirmed_flag() -> None:

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,6 +31,7 @@ from relayctl.messages import (
     encode_flow,
     parts,
 )
+from relayctl.wire.address import Address
 
 CLIENT = ("198.51.100.7", 40000)
 FLOW = Flow(("10.2.0.2", 5000), 7, 5107, token=b"IWwJ+/iU", seen_up=12, bytes_down=2**40)
@@ -49,7 +52,7 @@ FLOW = Flow(("10.2.0.2", 5000), 7, 5107, token=b"IWwJ+/iU", seen_up=12, bytes_do
         NexthopReserved(7, 1, "10.3.0.1", 1500),
         NexthopReleased(7),
         NexthopKept(7),
-        Heartbeat(5, 1, 2, 3, 4, 5, (1, 2), {64: 9}),
+        Heartbeat(5, 1, 2, 3, 4, 5, (1, 2), {64: 9}, displaced=6),
         FlowsPart(1, 0, 1, (encode_flow(FlowKey(CLIENT, 1), FLOW),)),
     ],
     ids=lambda message: message.type,
@@ -70,9 +73,11 @@ def test_decode_raises_only_message_error(data: bytes) -> None:
         decode(data)
 
 
-def test_a_flow_as_text() -> None:
-    key = FlowKey(CLIENT, 4095)
-    assert decode_flow(encode_flow(key, FLOW)) == (key, FLOW)
+@pytest.mark.parametrize("client", [CLIENT, ("2001:db8::7", 40000)])
+@pytest.mark.parametrize("endpoint", [FLOW.endpoint, ("fd00:2::2", 5000)])
+def test_a_flow_as_text(client: Address, endpoint: Address) -> None:
+    key, flow = FlowKey(client, 4095), dataclasses.replace(FLOW, endpoint=endpoint)
+    assert decode_flow(encode_flow(key, flow)) == (key, flow)
 
 
 @given(st.lists(st.integers(), max_size=3 * PER_PART))

@@ -11,10 +11,10 @@ from relayctl.cli.main import cli
 from relayctl.cli.session import Session
 from relayctl.datapath.base import Nexthop
 from relayctl.flow import CONFIRMED, Flow, FlowKey
-from relayctl.inspect.pinned import Pinned
 from relayctl.inspect.reader import now
 from relayctl.reason import Reason
 from relayctl.wire.route_token import Key, render_key
+from tests.unit.relayctl.inspect.pins import pinned
 from tests.unit.relayctl.memory_datapath import MemoryDatapath
 from tests.unit.relayctl.test_config import TOML
 
@@ -39,9 +39,7 @@ class Relay:
         return Session(
             environ={},
             default_config=self.root / "no.toml",
-            open_pins=lambda *_: Pinned(
-                self.datapath, {1: "203.0.113.10:3478"}, {1: "outer0", 2: "inner0"}, ("outer0",)
-            ),
+            open_pins=lambda *_: pinned(self.datapath),
             unload=lambda *place: self.unloaded.append(place),
         )
 
@@ -89,7 +87,7 @@ def fill(datapath: MemoryDatapath, clock: Callable[[], int]) -> None:
         FlowKey(("198.51.100.7", 40000), 1),
         Flow(endpoint=("10.2.0.3", 5000), cluster=7, sport=5104, nexthop_in=1, born=stamp),
     )
-    datapath.write_nexthop(1, Nexthop(2, "10.2.0.2", "10.2.0.1", valid=True))
-    datapath.write_nexthop(2, Nexthop(1, "10.3.0.1", "10.3.0.2", valid=True, tags=(100, 0)))
+    datapath.write_nexthop(1, Nexthop(2, "10.2.0.2", valid=True))
+    datapath.write_nexthop(2, Nexthop(1, "10.3.0.1", valid=True, tags=(100, 0)))
     datapath.write_slow_reasons({Reason.FORWARD: 1500, Reason.SLOW_INSTALLED: 2})
     datapath.beat(stamp)

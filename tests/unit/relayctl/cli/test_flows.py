@@ -3,6 +3,7 @@ import json
 import pytest
 
 from relayctl.flow import Flow, FlowKey
+from relayctl.inspect.reader import now
 from tests.unit.relayctl.cli.conftest import Relay
 from tests.unit.relayctl.memory_datapath import MemoryFlows
 
@@ -51,6 +52,46 @@ def test_list_sorts_and_limits(relay: Relay) -> None:
     assert clients(found.stdout) == ["198.51.100.9:40001"]
 
 
+def test_list_says_how_many_more(relay: Relay) -> None:
+    for arguments in ([], ["--sort", "idle"]):
+        found = relay.run("flows", "list", "-o", "json", "--limit", "1", *arguments)
+        assert len(clients(found.stdout)) == 1
+        assert "1 more; --limit 0 shows all\n" in found.stderr
+    found = relay.run("flows", "list", "--limit", "1", "--state", "new")
+    assert "more" not in found.stderr
+
+
+def test_filtered_list_counts_what_matches(relay: Relay) -> None:
+    for port in range(5):
+        key = FlowKey(("198.51.100.1", 50000 + port), 1)
+        relay.datapath.flows.install(key, Flow(("10.2.0.9", 5000), 7, 5100))
+    found = relay.run("flows", "list", "--limit", "2", "--endpoint", "10.2.0.9:5000")
+    assert "3 more" in found.stderr
+
+
+def test_limit_0_shows_all(relay: Relay) -> None:
+    for output in ("json", "table"):
+        found = relay.run("flows", "list", "-o", output, "--limit", "0")
+        assert found.stdout.count("198.51.100.") == 2
+        assert found.stderr == NOTICE
+
+
+def test_flows_of_ipv6(relay: Relay) -> None:
+    client = "[2001:db8::1]:40000"
+    key = FlowKey(("2001:db8::1", 40000), 1)
+    relay.datapath.flows.install(key, Flow(("fd00:b::5", 5000), 9, 5100))
+    found = relay.run("flows", "get", client, "-o", "json")
+    assert clients(found.stdout) == [client]
+    found = relay.run("flows", "list", "-o", "json", "--endpoint", "[fd00:b::5]:5000")
+    assert clients(found.stdout) == [client]
+
+
+def test_contended_flow(relay: Relay) -> None:
+    key = FlowKey(("198.51.100.1", 40000), 1)
+    relay.datapath.flows.install(key, Flow(("10.2.0.9", 5000), 7, 5100, contended=now()))
+    assert "0 s, open" in relay.run("flows", "get", "198.51.100.1:40000").stdout
+
+
 def test_empty_table(relay: Relay) -> None:
     relay.datapath.flows = MemoryFlows(1024)
     assert json.loads(relay.run("flows", "list", "-o", "json").stdout) == []
@@ -96,8 +137,8 @@ def test_watch_tells_what_is_there_first(relay: Relay) -> None:
     found = relay.run("flows", "watch", "--count", "1", "-o", "json")
     lines = [json.loads(line) for line in found.stdout.splitlines()]
     assert {(line["change"], line["flow"]["client"]) for line in lines} == {
-        ("new", "198.51.100.7:40000"),
-        ("new", "198.51.100.9:40001"),
+        ("known", "198.51.100.7:40000"),
+        ("known", "198.51.100.9:40001"),
     }
 
 

@@ -1,7 +1,11 @@
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from relayctl.config import RelayConfig
 from relayctl.control import daemon
+from relayctl.doctor.result import Result, fail
 from tests.unit.relayctl.cli.conftest import Relay
 
 
@@ -16,6 +20,14 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[RelayConfig]:
 
     monkeypatch.setattr(daemon, "run", run)
     return started
+
+
+@pytest.fixture(autouse=True)
+def host(monkeypatch: pytest.MonkeyPatch) -> list[Result]:
+    """What is wrong with this host: nothing, unless a test adds to it."""
+    found: list[Result] = []
+    monkeypatch.setattr("relayctl.cli.serve.obstacles", lambda _: found)
+    return found
 
 
 def test_serve_ends_with_the_daemons_exit_code(relay: Relay, served: list[RelayConfig]) -> None:
@@ -43,7 +55,26 @@ def test_a_flag_can_switch_off(relay: Relay, served: list[RelayConfig]) -> None:
 def test_check_does_not_serve(relay: Relay, served: list[RelayConfig]) -> None:
     found = relay.run("serve", "--check")
     assert found.exit_code == 0
-    assert found.stdout == "relay-a: good; max_flows = 262144 takes 37.7 MB\n"
+    assert found.stdout == (
+        "flow tables: 48.2 MB for 262144 + 65536 flows (IPv4 + IPv6 clients)\nrelay-a: good\n"
+    )
+    assert served == []
+
+
+def test_memory_is_told_before_it_is_taken(relay: Relay, served: list[RelayConfig]) -> None:
+    assert "flow tables: 48.2 MB" in relay.run("serve").stderr
+    assert "flow tables" not in relay.run("serve", "--datapath", "socket").stderr
+    assert len(served) == 2
+
+
+def test_check_names_what_is_wrong_with_the_host(
+    relay: Relay, host: list[Result], served: list[RelayConfig]
+) -> None:
+    host.append(fail("xdp:outer0", "program 17 (evil\x1b) is attached", "stop it"))
+    found = relay.run("serve", "--check")
+    assert found.exit_code == 1
+    assert "xdp:outer0: program 17 (evil\\x1b) is attached; stop it\n" in found.stderr
+    assert "good" not in found.stdout
     assert served == []
 
 
@@ -54,17 +85,32 @@ def test_bad_configuration_is_wrong_usage(relay: Relay, served: list[RelayConfig
     assert served == []
 
 
-def test_check_reads_the_keys(relay: Relay) -> None:
-    relay.keys.unlink()
-    found = relay.run("serve", "--check")
+@pytest.mark.parametrize("arguments", [["serve", "--check"], ["serve"]])
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda keys: keys.unlink(), "keys_file = '{keys}': No such file or directory; make one"),
+        (lambda keys: keys.write_text("1 abc"), "keys_file = '{keys}': line 1"),
+    ],
+)
+def test_unusable_keys_are_wrong_usage(
+    relay: Relay,
+    served: list[RelayConfig],
+    arguments: list[str],
+    spoil: Callable[[Path], object],
+    said: str,
+) -> None:
+    spoil(relay.keys)
+    found = relay.run(*arguments)
     assert found.exit_code == 2
-    assert f"keys_file = no {relay.keys}; relayctl token keygen" in found.stderr
+    assert said.format(keys=relay.keys) in found.stderr
+    assert served == []
 
 
 def test_missing_file_is_named(relay: Relay) -> None:
     found = relay.bare("serve", "--config", str(relay.root / "gone.toml"))
     assert found.exit_code == 2
-    assert "gone.toml" in found.stderr
+    assert found.stderr.count("gone.toml") == 1
 
 
 def test_without_a_file_the_missing_keys_and_the_default_place_are_named(relay: Relay) -> None:

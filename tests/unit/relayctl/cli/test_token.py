@@ -34,6 +34,19 @@ def test_keygen_makes_a_private_file(relay: Relay) -> None:
     assert key.secret.hex() not in found.output
 
 
+def test_keygen_makes_the_directory_too(relay: Relay) -> None:
+    path = relay.root / "secrets/new.keys"
+    assert relay.bare("token", "keygen", "--id", "5", "--out", str(path)).exit_code == 0
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_a_file_that_cannot_be_made_is_named_once(relay: Relay) -> None:
+    path = relay.keys / "new.keys"
+    found = relay.bare("token", "keygen", "--id", "5", "--out", str(path))
+    assert found.exit_code == 1
+    assert found.stderr.count("new.keys") == 1
+
+
 def test_keygen_adds_to_a_file(relay: Relay) -> None:
     relay.keys.write_text(relay.keys.read_text().rstrip())
     assert relay.bare("token", "keygen", "--id", "5", "--out", str(relay.keys)).exit_code == 0

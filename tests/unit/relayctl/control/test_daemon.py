@@ -1,5 +1,6 @@
 """The daemon and its packet process as they run, on loopback and without privileges."""
 
+import os
 import signal
 import socket
 from collections.abc import Iterator
@@ -157,11 +158,32 @@ def test_the_daemon_ends_with_its_packet_process(relay: LocalRelay) -> None:
     assert "the packet process was killed by signal 9" in said
 
 
+def test_a_hung_packet_process_is_replaced(
+    relay: LocalRelay, client: socket.socket, endpoint: socket.socket
+) -> None:
+    header = open_flow(relay, client, endpoint)
+    endpoint.sendto(header + DTLS, relay.inner)
+    hung = relay.status()["packet_process_pid"]
+    os.kill(hung, signal.SIGSTOP)
+    relay.until(lambda: relay.admin.get("/readyz").text == "the packet process is silent\n")
+    relay.until(lambda: relay.admin.get("/readyz").status_code == 200)
+    assert not is_alive(hung)
+    assert relay.status()["packet_process_pid"] != hung
+    assert "packet_process_replaced_total 1.0" in relay.admin.get("/metrics").text
+    with _peer() as other:
+        open_flow(relay, other, endpoint)
+    relay.signal(signal.SIGTERM)
+    code, said = relay.end()
+    assert code == 0
+    assert said.count(f"the packet process {hung} hung and was killed") == 1
+    assert "Traceback" not in said
+
+
 def test_what_cannot_start_says_why(stopped: LocalRelay) -> None:
     stopped.keys_file.unlink()
     process = stopped.launch()
     _, said = process.communicate(timeout=10)
-    assert process.returncode == 1
+    assert process.returncode == 2
     assert "keys_file = " in said
     stopped.write_keys(KEY)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:

@@ -1,36 +1,68 @@
-import socket
-from collections.abc import Iterable
+import asyncio
+from collections.abc import AsyncIterator, Iterable
 from ipaddress import IPv4Network
+from typing import Any
 
 import pytest
 
-from relayctl.control.kernel_side import RoutePublisher, spec_of
+from relayctl.control.kernel_side import RoutePublisher, egress_ports, spec_of
+from relayctl.control.link import Link, Vlan
+from relayctl.control.netlink import Kernel
 from relayctl.datapath.base import DatapathError
-from relayctl.datapath.spec import Role
+from relayctl.datapath.spec import Interface, Role, Spec
 from relayctl.messages import PER_PART, Message, RouteEntry, RoutesPart
 from relayctl.routes import Hop, Route
 from tests.unit.relayctl.packets import config
 
-LO = [{"name": "lo", "role": "both"}]
+
+class FakeKernel(Kernel):
+    """A host with `eth0`, and VLAN 10 on it."""
+
+    async def links(self) -> AsyncIterator[Link]:
+        yield Link(2, "eth0", bytes(6), True, 1500)
+        yield Link(5, "eth0.10", bytes(6), True, 1500, Vlan(2, 10))
+
+    async def addresses(self) -> list[str]:
+        return ["10.3.0.2", "fe80::2", "10.2.0.1", "10.3.0.2"]
 
 
-def test_a_spec_is_the_configuration() -> None:
-    spec = spec_of(
-        config(interface=LO, trust_l2=True, max_flows=4096), ["10.3.0.2", "10.2.0.1", "10.3.0.2"]
+def spec(*names: str, **flags: Any) -> Spec:
+    interfaces = [{"name": name, "role": "both"} for name in names]
+
+    async def make() -> Spec:
+        kernel = FakeKernel()
+        try:
+            return await spec_of(config(interface=interfaces, trust_l2=True, **flags), kernel)
+        finally:
+            kernel.close()
+
+    return asyncio.run(make())
+
+
+def test_a_spec_is_the_configuration_on_this_host() -> None:
+    found = spec("eth0", "eth0.10", max_flows=4096, max_flows_v6=1024)
+    assert found.interfaces == (
+        Interface("eth0", 2, 1, Role.BOTH, 2, (0, 0)),
+        Interface("eth0.10", 5, 2, Role.BOTH, 2, (10, 0)),
     )
-    [interface] = spec.interfaces
-    assert (interface.name, interface.ifindex) == ("lo", socket.if_nametoindex("lo"))
-    assert (interface.port, interface.role) == (1, Role.BOTH)
-    assert (spec.inner_address, spec.inner_port_base, spec.inner_ports) == ("10.2.0.1", 5100, 16)
-    assert spec.own == ("10.2.0.1", "10.3.0.2")
-    assert spec.allow == (IPv4Network("10.2.0.0/24"),)
-    assert (spec.max_flows, spec.allow_inner_clients) == (4096, False)
-    assert spec.vips[0].public == spec.vips[0].local == ("203.0.113.10", 3478)
+    assert (found.inner_addresses, found.inner_port_base, found.inner_ports) == (
+        ("10.2.0.1",),
+        5100,
+        16,
+    )
+    assert found.own == ("10.2.0.1", "10.3.0.2", "fe80::2")
+    assert found.clusters[0].allow == (IPv4Network("10.2.0.0/24"),)
+    assert (found.max_flows, found.max_flows_v6, found.allow_inner_clients) == (4096, 1024, False)
+    assert found.vips[0].public == found.vips[0].local == ("203.0.113.10", 3478)
 
 
 def test_an_interface_that_is_not_there() -> None:
     with pytest.raises(DatapathError, match=r"interface\.name = 'nothere0'.*ip link"):
-        spec_of(config(interface=[{"name": "nothere0", "role": "both"}], trust_l2=True), [])
+        spec("nothere0")
+
+
+def test_an_interface_keeps_its_port() -> None:
+    assert egress_ports(["a", "b", "c"], {"b": 1, "gone": 2}) == {"a": 3, "b": 1, "c": 4}
 
 
 def publish(routes: Iterable[Route], refuse_after: int = 99) -> tuple[bool, list[Message]]:

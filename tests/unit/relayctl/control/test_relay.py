@@ -1,14 +1,17 @@
 import asyncio
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Any
 
 import pytest
 
-from relayctl.control.relay import FRESH_S, Relay, stamp
+from relayctl.control.relay import Relay, stamp
 from relayctl.control.sweeper import Sweeper
+from relayctl.control.watchdog import FRESH_S
 from relayctl.datapath.base import Nexthop
+from relayctl.datapath.spec import Interface, Role
 from relayctl.flow import CONFIRMED, Flow, FlowKey, State
 from relayctl.messages import DeleteFlow, Heartbeat, Message
 from relayctl.reason import Reason
@@ -17,13 +20,14 @@ from tests.unit.relayctl.memory_datapath import MemoryDatapath
 from tests.unit.relayctl.packets import CLIENT, ENDPOINT, config
 
 LO = 1  # index of an interface that every host has
+CARRIER = 77  # index of what carries the program for it, as for a VLAN device
 ROUTES = Routes([Route(IPv4Network("10.2.0.0/24"), (Hop(1, None),))])
-VALID = Nexthop(1, "10.2.0.2", "10.2.0.1", valid=True)
+VALID = Nexthop(1, "10.2.0.2", valid=True)
 
 
 class FakePacketSide:
     def __init__(self, datapath: MemoryDatapath) -> None:
-        self.heartbeat: Heartbeat | None = Heartbeat(5, 20, 4, 0, 3, 6, (1,), {})
+        self.heartbeat: Heartbeat | None = Heartbeat(5, 20, 4, 0, 3, 6, (1,), {}, displaced=3)
         self.silence_s = 0.2
         self.takes_messages = True
         self.pid = 4711
@@ -43,9 +47,19 @@ class FakeNexthops:
     def __init__(self) -> None:
         self.routes = ROUTES
         self.entries: Mapping[int, Nexthop] = {1: VALID}
+        self.faults: list[str] = []
 
     def failed(self) -> int:
         return 1
+
+    def lost(self) -> list[str]:
+        return self.faults
+
+
+@dataclass
+class FakeKernel:
+    nexthops: FakeNexthops
+    interfaces: tuple[Interface, ...] = (Interface("lo", LO, 1, Role.BOTH, CARRIER, (7, 0)),)
 
 
 class Fixture:
@@ -58,7 +72,7 @@ class Fixture:
         self.datapath = MemoryDatapath()
         self.packet = FakePacketSide(self.datapath)
         self.nexthops = FakeNexthops()
-        self.attached = [LO]
+        self.attached = [CARRIER]
         self.sweeper = Sweeper(self.datapath, self.packet.send, stamp, lambda: None, lambda _: None)
         in_kernel = datapath == "xdp"
         self.relay = Relay(
@@ -66,9 +80,9 @@ class Fixture:
             self.datapath,
             self.packet,
             self.sweeper,
-            self.nexthops if in_kernel else None,
-            {LO: 1} if in_kernel else {},
+            FakeKernel(self.nexthops) if in_kernel else None,
             lambda: self.attached,
+            lambda: 2,
         )
 
     def install(self, vip: int = 1, flags: int = CONFIRMED) -> None:
@@ -93,13 +107,20 @@ def test_not_ready(fixture: Fixture) -> None:
     fixture.attached = []
     fixture.nexthops.entries = {}
     fixture.nexthops.routes = Routes()
+    fixture.nexthops.faults = ["interface eth0 is gone"]
     assert fixture.relay.faults() == [
         "draining",
         "the packet process is silent",
         "no route key",
         "the program is not attached",
         "no way to any transceiver",
+        "interface eth0 is gone",
     ]
+
+
+def test_the_carrier_has_to_carry_the_program(fixture: Fixture) -> None:
+    fixture.attached = [LO]
+    assert fixture.relay.faults() == ["the program is not attached"]
 
 
 @pytest.mark.parametrize("which", ["an_entry", "a_route"])
@@ -167,7 +188,12 @@ def test_snapshot(fixture: Fixture) -> None:
     fixture.install(flags=0)
     asyncio.run(fixture.sweeper.sweep())
     snapshot = fixture.relay.snapshot()
-    assert snapshot.flows == {State.NEW: 1}
+    assert snapshot.flows == {(4, State.NEW): 1, (4, State.CONFIRMED): 0}
+    assert snapshot.flows_max == {4: 262144, 6: 65536}
+    assert 50e6 < snapshot.map_memory < 80e6
+    assert (snapshot.displaced, snapshot.replacements) == (3, 2)
+    assert 0 < snapshot.sweep_s < 1
+    assert 0 <= snapshot.sweep_age_s < 1
     assert snapshot.nexthops == {"valid": 1, "unresolved": 0}
     assert (snapshot.received, snapshot.socket_drops, snapshot.hints) == (20, 4, 3)
     assert snapshot.channel_drops == {"control": 1, "packet": 0}

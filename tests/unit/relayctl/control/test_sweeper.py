@@ -6,7 +6,8 @@ from ipaddress import IPv4Network
 import pytest
 
 from relayctl.control import sweeper as module
-from relayctl.control.sweeper import Pass, Sweeper
+from relayctl.control.flow_slice import SIZE
+from relayctl.control.sweeper import ENDS, Pass, Sweeper
 from relayctl.datapath.base import Nexthop
 from relayctl.flow import CLIENT_IDLE, CONFIRMED, NEW_LIFE, Expiry, Flow, FlowKey, State
 from relayctl.messages import HintsChange, Message, RerouteFlows
@@ -21,7 +22,7 @@ ROUTES = Routes(
         Route(IPv4Network("10.2.0.0/24"), (Hop(2, None),)),
     ]
 )
-ENTRIES = {1: Nexthop(2, "10.2.0.2", "10.2.0.1"), 2: Nexthop(1, "10.3.0.1", "10.2.0.1")}
+ENTRIES = {1: Nexthop(2, "10.2.0.2"), 2: Nexthop(1, "10.3.0.1")}
 
 
 def key(number: int) -> FlowKey:
@@ -132,8 +133,7 @@ def test_without_a_route_a_flow_keeps_its_nexthop() -> None:
     assert fixture.sent == []
 
 
-def test_a_large_table_is_swept_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SLICE", 10)
+def test_a_large_table_is_swept_in_slices() -> None:
     fixture = Fixture()
     turns = 0
 
@@ -146,8 +146,71 @@ def test_a_large_table_is_swept_in_slices(monkeypatch: pytest.MonkeyPatch) -> No
     async def both() -> None:
         await asyncio.gather(beside(), fixture.sweeper.sweep())
 
-    for number in range(100):
-        fixture.datapath.flows.install(key(number), confirmed())
+    fixture.datapath.flows.capacity = 3 * SIZE
+    for number in range(3 * SIZE):
+        flow = confirmed(born=1) if number < ENDS * 4 else confirmed()
+        fixture.datapath.flows.install(key(number), flow)
     asyncio.run(both())
-    assert fixture.passes[0].states[State.CONFIRMED] == 100
-    assert turns >= 10
+    assert fixture.passes[0].states[State.CONFIRMED] == 3 * SIZE - 4 * ENDS
+    assert turns >= 3 + 4
+
+
+def test_flows_are_counted_by_family() -> None:
+    v6 = FlowKey(("2001:db8::7", 40000), 1)
+    found = Fixture().sweep({key(0): confirmed(), v6: confirmed(), key(1): confirmed(flags=0)})
+    assert found.flows == {
+        (4, State.NEW): 1,
+        (4, State.CONFIRMED): 1,
+        (6, State.NEW): 0,
+        (6, State.CONFIRMED): 1,
+    }
+
+
+def test_a_new_packet_process_hears_all_hints() -> None:
+    fixture = Fixture()
+    for _ in range(2):
+        fixture.sweep({key(0): confirmed(ssrc=5)})
+        fixture.sweeper.forget_hints()
+    assert fixture.sent == [HintsChange(((5, *key(0)),))] * 2
+
+
+def test_a_pass_tells_a_bounded_number_of_hints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_HINTS", 2)
+    fixture = Fixture()
+    flows = {key(number): confirmed(ssrc=number + 1) for number in range(5)}
+    told = []
+    for _ in range(3):
+        fixture.sweep(flows)
+        told.append(sum(len(each.added) for each in fixture.sent if isinstance(each, HintsChange)))
+    assert told == [2, 4, 5]
+
+
+def test_a_pass_leads_a_bounded_number_of_flows_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_ASTRAY", 3)
+    fixture = Fixture((ROUTES, ENTRIES))
+    found = fixture.sweep({key(number): confirmed(nexthop_out=1) for number in range(9)})
+    assert len(found.astray) == 3
+
+
+@pytest.mark.parametrize(("took_s", "pause_s"), [(0.01, 1.0), (0.5, 5.0), (9.0, 10.0)])
+def test_the_pause_follows_the_length_of_a_pass(
+    monkeypatch: pytest.MonkeyPatch, took_s: float, pause_s: float
+) -> None:
+    pauses = []
+
+    class Enough(Exception):
+        pass
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        raise Enough
+
+    async def sweep() -> None:
+        fixture.sweeper.last.took_s = took_s
+
+    fixture = Fixture()
+    monkeypatch.setattr(fixture.sweeper, "sweep", sweep)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    with pytest.raises(Enough):
+        asyncio.run(fixture.sweeper.run())
+    assert pauses == [pause_s]

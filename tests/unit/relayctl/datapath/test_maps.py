@@ -10,7 +10,7 @@ WANTED = maps.meta(SPEC)
 
 
 def test_every_map_has_a_name_of_its_own() -> None:
-    names = [shape.name for shape in (*maps.shapes(1024), META)]
+    names = [shape.name for shape in (*maps.shapes(1024, 256), META)]
     assert len(names) == len(set(names))
     assert all(len(name) < 16 for name in names)  # BPF_OBJ_NAME_LEN with its zero
 
@@ -69,8 +69,8 @@ def test_agreement(found: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        pytest.param({}, "layout: pinned None, wanted 1", id="nothing"),
-        pytest.param(pinned(layout=2), "layout: pinned 2, wanted 1", id="layout"),
+        pytest.param({}, "layout: pinned None, wanted 2", id="nothing"),
+        pytest.param(pinned(layout=3), "layout: pinned 3, wanted 2", id="layout"),
         pytest.param(
             pinned(structures=["=8s"]),
             f"structures: pinned ['=8s'], wanted {WANTED['structures']}",
@@ -78,7 +78,7 @@ def test_agreement(found: dict[str, Any]) -> None:
         ),
         pytest.param(
             pinned(inner=["10.2.0.1", 5100, 8]),
-            "inner: pinned ['10.2.0.1', 5100, 8], wanted ['10.2.0.1', 5100, 16]",
+            "inner: pinned ['10.2.0.1', 5100, 8], wanted ['10.2.0.1', 'fd00:2::1', 5100, 16]",
             id="inner",
         ),
         pytest.param(
@@ -87,7 +87,29 @@ def test_agreement(found: dict[str, Any]) -> None:
             "wanted 203.0.113.99:443 = 10.9.8.7:3478",
             id="vip",
         ),
+        pytest.param(
+            pinned(clusters={"8": "fd00:3::/96"}),
+            "cluster 8: pinned fd00:3::/96, wanted fd00:2::/96",
+            id="cluster",
+        ),
+        pytest.param(
+            pinned(transparent=True),
+            "transparent: pinned True, wanted False",
+            id="transparent",
+        ),
     ],
 )
 def test_disagreement(found: dict[str, Any], message: str) -> None:
     assert maps.disagreement(found, WANTED) == message
+
+
+def test_another_layout_may_lack_what_came_later() -> None:
+    before = {key: WANTED[key] for key in ("vips", "inner")} | {"layout": 1}
+    assert maps.disagreement(before, WANTED, same_layout=False) is None
+    other = before | {"inner": ["10.2.0.9", 5100, 16]}
+    assert "inner: pinned" in (maps.disagreement(other, WANTED, same_layout=False) or "")
+
+
+def test_prefixes_of_pinned_clusters() -> None:
+    assert maps.prefixes(WANTED) == SPEC.prefixes
+    assert maps.prefixes({}) == {}

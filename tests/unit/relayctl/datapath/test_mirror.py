@@ -2,7 +2,7 @@ import pytest
 
 from relayctl.datapath.base import DatapathError
 from relayctl.datapath.mirror import MirrorDatapath
-from relayctl.flow import Flow, FlowKey
+from relayctl.flow import Flow, FlowKey, pack_flow, pack_key
 from relayctl.reason import Reason
 
 KEYS = [FlowKey(("198.51.100.7", port), 1) for port in (40000, 40001)]
@@ -54,3 +54,9 @@ def test_heartbeat_and_reasons() -> None:
     found.write_slow_reasons({Reason.FORWARD: 3, Reason.SLOW_ORPHAN: 1})
     assert found.alive() == 17
     assert found.reasons() == {Reason.FORWARD: 3, Reason.SLOW_ORPHAN: 1}
+
+
+def test_packed_like_a_map() -> None:
+    found, _ = mirror()
+    found.write_keys({})
+    assert list(found.flows.batches()) == [(pack_key(key), pack_flow(FLOW)) for key in KEYS]

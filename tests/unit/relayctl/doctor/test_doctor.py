@@ -5,15 +5,16 @@ from typing import Any
 import pytest
 
 from relayctl.config import RelayConfig
-from relayctl.doctor import examine
+from relayctl.doctor import examine, obstacles
 from relayctl.doctor.host import Host, Link, Route
-from relayctl.doctor.result import Result, Status
+from relayctl.doctor.result import Result, Status, fail, ok, warn
+from relayctl.inspect.pinned import Own
 from tests.unit.relayctl.doctor.test_kernel import write
 from tests.unit.relayctl.test_config import config
 from tests.unit.relayctl.test_config_rules import LOCAL
 
 LINKS = (
-    Link(index=4, name="outer0", queues=2, program=17),
+    Link(index=4, name="outer0", queues=2, program=17, mode="native"),
     Link(index=5, name="inner0", queues=2),
 )
 HOST = Host(
@@ -37,9 +38,10 @@ def tree(tmp_path: Path) -> Path:
 
 def run(found: RelayConfig, host: Host, tree: Path, **answers: Any) -> dict[str, Result]:
     defaults: dict[str, Any] = {
-        "own_programs": frozenset({17}),
+        "own": Own(frozenset({17})),
         "program_name": lambda id: f"program{id}",
         "compile_program": lambda: None,
+        "adoption_faults": list,
     }
     results = examine(found, host, proc=tree, sys=tree, cpus=2, **defaults | answers)
     return {result.name: result for result in results}
@@ -62,13 +64,39 @@ def test_arp_matters_on_outer_interfaces_only(tree: Path) -> None:
     assert "rp_filter:inner0" not in found
 
 
+def test_what_lies_below_vlan_devices_is_examined_once(tree: Path) -> None:
+    trunk = Link(index=4, name="eth0", features=frozenset({"rx-vlan-hw-parse"}))
+    vlans = [Link(index=n, name=f"eth0.{n}", kind="vlan", peer=4) for n in (10, 20)]
+    interfaces = [
+        {"name": "eth0.10", "role": "outer"},
+        {"name": "eth0.20", "role": "inner"},
+    ]
+    found = run(config(interface=interfaces), Host(links=(trunk, *vlans)), tree)
+    assert {"link:eth0.10", "link:eth0.20", "xdp:eth0"} <= found.keys()
+    assert "xdp:eth0.10" not in found
+    assert found["rxvlan:eth0"].status is Status.FAIL
+
+
+def test_without_a_compiler_nothing_is_said_of_it(tree: Path) -> None:
+    assert "compile" not in run(config(), HOST, tree, compile_program=None)
+
+
+def test_obstacles_are_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def examined(_: RelayConfig, *, compiling: bool) -> list[Result]:
+        assert not compiling
+        return [ok("a", "x"), fail("b", "x", "y"), warn("c", "x", "y")]
+
+    monkeypatch.setattr("relayctl.doctor.examine_host", examined)
+    assert [each.name for each in obstacles(config())] == ["b"]
+
+
 def test_missing_interface_is_told_once(tree: Path) -> None:
     found = run(config(), Host(links=LINKS[1:]), tree)
     assert [name for name in found if name.endswith(":outer0")] == ["link:outer0"]
 
 
 def test_foreign_program_is_asked_for_its_name(tree: Path) -> None:
-    found = run(config(), HOST, tree, own_programs=frozenset())
+    found = run(config(), HOST, tree, own=Own())
     assert "program17" in found["xdp:outer0"].detail
 
 

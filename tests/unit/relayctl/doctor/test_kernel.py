@@ -97,6 +97,16 @@ def test_compiles() -> None:
     assert result.detail == "the verifier says no"
 
 
+def test_adoption() -> None:
+    def unreadable() -> list[str]:
+        raise DatapathError("open pinned /x: Operation not permitted")
+
+    judged(kernel.adoption(list), Status.OK, "takes over")
+    faults = ["/x cannot be adopted: inner: pinned 1, wanted 2; give the old value"]
+    judged(kernel.adoption(lambda: faults), Status.FAIL, "inner: pinned", "give the old value")
+    judged(kernel.adoption(unreadable), Status.SKIP, "cannot tell: open pinned /x")
+
+
 MOUNTS = """\
 23 27 0:22 / /sys rw,relatime - sysfs sysfs rw
 31 23 0:28 / /sys/fs/bpf rw shared:9 - {kind} {kind} rw,mode=700
@@ -133,6 +143,28 @@ def test_jit(tmp_path: Path, value: str, status: Status) -> None:
     judged(kernel.jit(tmp_path), status, "")
 
 
+@pytest.mark.parametrize(
+    ("text", "status", "detail"),
+    [
+        ("monotonic           0         0\nboottime            0         0\n", Status.OK, ""),
+        (
+            "monotonic       86400         0\nboottime            0         0\n",
+            Status.FAIL,
+            "86400",
+        ),
+        ("monotonic           0       500\n", Status.FAIL, "0 s off"),
+        ("boottime         5 0\n", Status.OK, ""),
+    ],
+)
+def test_time_namespace(tmp_path: Path, text: str, status: Status, detail: str) -> None:
+    write(tmp_path, "self/timens_offsets", text)
+    judged(kernel.time_namespace(tmp_path), status, detail, "nsenter" if detail else "")
+
+
+def test_no_time_namespaces(tmp_path: Path) -> None:
+    judged(kernel.time_namespace(tmp_path), Status.SKIP, "no time namespaces")
+
+
 def test_jit_is_not_shown_in_a_network_namespace(tmp_path: Path) -> None:
     judged(kernel.jit(tmp_path), Status.SKIP, "does not say")
 
@@ -143,13 +175,13 @@ def test_jit_is_not_shown_in_a_network_namespace(tmp_path: Path) -> None:
 )
 def test_memory(tmp_path: Path, available_kb: int, status: Status) -> None:
     write(tmp_path, "meminfo", f"MemTotal: 9 kB\nMemAvailable:   {available_kb} kB\n")
-    result = kernel.memory(tmp_path, config(), cpus=2)
-    judged(result, status, "max_flows = 262144 take 37.9 MB")
+    result = kernel.memory(tmp_path, config())
+    judged(result, status, "48.2 MB for 262144 + 65536 flows")
 
 
 def test_memory_unknown_is_not_enough(tmp_path: Path) -> None:
     judged(
-        kernel.memory(write(tmp_path, "meminfo", ""), config(), cpus=2),
+        kernel.memory(write(tmp_path, "meminfo", ""), config()),
         Status.FAIL,
         "0.0 MB available",
         "lower max_flows",

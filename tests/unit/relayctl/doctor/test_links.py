@@ -6,10 +6,12 @@ from relayctl.config import Interface
 from relayctl.doctor import links
 from relayctl.doctor.host import Host, Link
 from relayctl.doctor.result import Status
+from relayctl.inspect.pinned import Own
 from tests.unit.relayctl.doctor.test_kernel import judged
 
 NIC = Link(index=4, name="eth0", queues=4)
 VETH = Link(index=5, name="outer0", kind="veth", peer=6)
+ATTACHED = dataclasses.replace(NIC, program=17, mode="native")
 PEER = Link(index=6, name="o0", kind="veth", peer=5)
 OUTER = Interface(name="outer0", role="outer")
 
@@ -49,14 +51,18 @@ def test_mtu(kind: str, mtu: int, mode: str, status: Status) -> None:
 @pytest.mark.parametrize(("feature", "switch"), [("rx-lro", "lro"), ("rx-gro-hw", "rx-gro-hw")])
 def test_receive_merging(feature: str, switch: str) -> None:
     on = dataclasses.replace(NIC, features=frozenset({feature}))
-    judged(links.receive_merging(on), Status.FAIL, feature, f"ethtool -K eth0 {switch} off")
-    judged(links.receive_merging(NIC), Status.OK, "off")
+    judged(links.receive_merging(on, "generic"), Status.SKIP, "generic")
+    judged(
+        links.receive_merging(on, "native"), Status.FAIL, feature, f"ethtool -K eth0 {switch} off"
+    )
+    judged(links.receive_merging(NIC, "native"), Status.OK, "off")
 
 
-def test_gro_forwarding() -> None:
+@pytest.mark.parametrize(("mode", "status"), [("native", Status.WARN), ("generic", Status.FAIL)])
+def test_gro_forwarding(mode: str, status: Status) -> None:
     on = dataclasses.replace(NIC, features=frozenset({"rx-udp-gro-forwarding"}))
-    judged(links.gro_forwarding(on), Status.WARN, "merged", "rx-udp-gro-forwarding off")
-    judged(links.gro_forwarding(NIC), Status.OK, "off")
+    judged(links.gro_forwarding(on, mode), status, "merged", "rx-udp-gro-forwarding off")
+    judged(links.gro_forwarding(NIC, mode), Status.OK, "off")
 
 
 def test_veth_peer_without_gro_loses_redirected_frames() -> None:
@@ -92,34 +98,74 @@ def test_veth_checks_do_not_apply_to_hardware() -> None:
     judged(links.veth_checksums(NIC, host(NIC)), Status.SKIP, "no veth")
 
 
-def test_vlan_tags() -> None:
-    strips = frozenset({"rx-vlan-hw-parse"})
-    on = dataclasses.replace(NIC, features=strips)
-    judged(links.vlan_tags(on), Status.WARN, "stripped", "ethtool -K eth0 rxvlan off")
-    judged(links.vlan_tags(dataclasses.replace(VETH, features=strips)), Status.OK, "")
-    judged(links.vlan_tags(NIC), Status.OK, "")
+STRIPS = frozenset({"rx-vlan-hw-parse"})
+INSERTS = frozenset({"tx-vlan-hw-insert"})
 
 
-def test_queues() -> None:
-    judged(links.queues(NIC, cpus=4), Status.OK, "4 for sending, 4 CPUs")
-    judged(links.queues(NIC, cpus=8), Status.WARN, "8 CPUs", "ethtool -L eth0 combined 8")
-    judged(links.queues(VETH, cpus=8), Status.SKIP, "veth")
+@pytest.mark.parametrize(
+    ("link", "vlan", "status", "mend"),
+    [
+        (NIC, True, Status.OK, ""),
+        (dataclasses.replace(NIC, features=STRIPS), True, Status.FAIL, "-K eth0 rxvlan off"),
+        (dataclasses.replace(NIC, features=STRIPS), False, Status.WARN, "-K eth0 rxvlan off"),
+        (dataclasses.replace(VETH, features=STRIPS), False, Status.OK, ""),
+    ],
+)
+def test_vlan_tags(link: Link, vlan: bool, status: Status, mend: str) -> None:
+    judged(links.vlan_tags(link, host(link), vlan), status, "", mend)
+
+
+def test_vlan_tags_behind_a_veth() -> None:
+    judged(links.vlan_tags(VETH, host(VETH, PEER), True), Status.OK, "reach")
+    inserts = dataclasses.replace(PEER, features=INSERTS)
+    judged(
+        links.vlan_tags(VETH, host(VETH, inserts), True),
+        Status.WARN,
+        "o0 may leave tags",
+        "ethtool -K o0 txvlan off",
+    )
+    alone = links.vlan_tags(VETH, host(VETH), True)
+    judged(alone, Status.WARN, "the other end", "<other end> txvlan off")
+
+
+def test_vlan_device_is_carried_by_the_interface_below() -> None:
+    upper = Link(index=9, name="eth0.10", kind="vlan", peer=4)
+    double = Link(index=10, name="eth0.10.20", kind="vlan", peer=9)
+    found = host(NIC, upper, double)
+    assert found.carrier(NIC) == found.carrier(upper) == found.carrier(double) == NIC
+    judged(
+        links.exists(Interface(name="eth0.10", role="inner"), found),
+        Status.OK,
+        "inner, mtu 1500, on eth0",
+    )
+    assert host(upper).carrier(upper) == upper  # the one below is in another namespace
 
 
 def test_program_of_ours_is_fine() -> None:
-    judged(links.foreign_program(NIC, own=[], program=""), Status.OK, "free")
-    attached = dataclasses.replace(NIC, program=17, mode="native")
-    judged(links.foreign_program(attached, own=[17], program=""), Status.OK, "ours, id 17, native")
+    judged(links.foreign_program(NIC, Own(), "", "native"), Status.OK, "free")
+    found = links.foreign_program(ATTACHED, Own(frozenset({17})), "", "native")
+    judged(found, Status.OK, "ours, id 17, native")
+
+
+def test_program_of_ours_in_another_mode() -> None:
+    found = links.foreign_program(ATTACHED, Own(frozenset({17})), "", "generic")
+    judged(found, Status.FAIL, "ours, id 17, native, but xdp_mode = 'generic'", "unload")
+
+
+def test_program_that_may_be_ours_is_not_called_foreign() -> None:
+    own = Own(unknown="no BPF file system is visible at /sys/fs/bpf")
+    found = links.foreign_program(ATTACHED, own, "ferryline_relay", "native")
+    judged(found, Status.WARN, "cannot tell: program 17 (ferryline_relay)", "nsenter --net")
+    assert "not ours" not in found.detail
 
 
 @pytest.mark.parametrize(("name", "shown"), [("cil_xdp", "cil_xdp"), ("", "name unknown")])
 def test_foreign_program_is_named(name: str, shown: str) -> None:
-    attached = dataclasses.replace(NIC, program=17, mode="native")
-    found = links.foreign_program(attached, own=[16], program=name)
+    found = links.foreign_program(ATTACHED, Own(frozenset({16})), name, "native")
     judged(found, Status.FAIL, f"program 17 ({shown})", "ip link set dev eth0 xdp off")
 
 
 def test_foreign_generic_program_needs_another_word() -> None:
     attached = dataclasses.replace(NIC, program=17, mode="generic")
-    found = links.foreign_program(attached, own=[], program="x")
+    found = links.foreign_program(attached, Own(), "x", "generic")
     judged(found, Status.FAIL, "program 17", "ip link set dev eth0 xdpgeneric off")

@@ -9,7 +9,7 @@ from relayctl.doctor import network
 from relayctl.doctor.host import Host, Route
 from relayctl.doctor.result import Result, Status
 from tests.unit.relayctl.doctor.test_kernel import judged, write
-from tests.unit.relayctl.test_config import config
+from tests.unit.relayctl.test_config import V6, config
 from tests.unit.relayctl.test_config_rules import LOCAL
 
 OUTER = Interface(name="outer0", role="outer")
@@ -36,17 +36,40 @@ def test_vip_missing() -> None:
 def test_loopback_addresses_are_always_present() -> None:
     [found] = network.vip_present(config(**LOCAL), Host())
     judged(found, Status.OK, "loopback")
-    judged(network.inner_address(config(**LOCAL), Host()), Status.OK, "loopback")
+    [found] = network.inner_addresses(config(**LOCAL), Host())
+    judged(found, Status.OK, "loopback")
 
 
-def test_inner_address() -> None:
-    judged(network.inner_address(config(), Host()), Status.FAIL, "10.2.0.1", "ip address add")
-    host = Host(addresses={"10.2.0.1": "inner0"})
-    judged(network.inner_address(config(), host), Status.OK, "on inner0")
+def test_missing_ipv6_addresses() -> None:
+    [found] = network.vip_present(config(**V6), Host())
+    judged(found, Status.FAIL, "fd00:a::5", "ip address add fd00:a::5/128 dev lo nodad")
+    [found] = network.inner_addresses(config(**V6), Host())
+    judged(found, Status.FAIL, "no interface", "ip address add fd00:b::1/64 dev <inner one>")
+
+
+def test_inner_addresses() -> None:
+    both = config(inner_address=["10.2.0.1", "fd00:b::1"])
+    v4, v6 = network.inner_addresses(both, Host(addresses={"fd00:b::1": "inner0"}))
+    assert (v4.name, v6.name) == ("inner-address:10.2.0.1", "inner-address:fd00:b::1")
+    judged(v4, Status.FAIL, "no interface", "ip address add 10.2.0.1/24")
+    judged(v6, Status.OK, "on inner0")
 
 
 def arp(root: Path, host: Host) -> dict[str, Result]:
     return {each.name: each for each in network.arp(OUTER, config(), host, root)}
+
+
+def test_arp_is_no_matter_of_ipv6(tmp_path: Path) -> None:
+    found = network.arp(OUTER, config(**V6), Host(addresses={"fd00:a::5": "lo"}), tmp_path)
+    assert {each.status for each in found} == {Status.SKIP}
+
+
+def test_mend_for_a_vlan_device_is_what_sysctl_takes(tmp_path: Path) -> None:
+    vlan = Interface(name="eth0.10", role="outer")
+    announce, _ = network.arp(vlan, config(), ON_LO, tmp_path)
+    assert announce.mend == "sysctl -w net.ipv4.conf.eth0/10.arp_announce=2"
+    root = sysctls(tmp_path, all__rp_filter=1)
+    assert "net.ipv4.conf.eth0/10.rp_filter=2" in network.reverse_path(vlan, root).mend
 
 
 ON_LO = Host(addresses={"203.0.113.10": "lo"})
@@ -108,6 +131,11 @@ def test_inner_ports(
     write(tmp_path, "sys/net/ipv4/ip_local_port_range", f"{handed_out}\n")
     write(tmp_path, "sys/net/ipv4/ip_local_reserved_ports", f"{reserved}\n")
     judged(network.inner_ports(config(), tmp_path), status, detail)
+
+
+def test_transparent_mode_has_no_inner_ports(tmp_path: Path) -> None:
+    found = config(inner="transparent").model_copy(update={"inner_addresses": ()})
+    judged(network.inner_ports(found, tmp_path), Status.SKIP, "transparent")
 
 
 @pytest.mark.parametrize(

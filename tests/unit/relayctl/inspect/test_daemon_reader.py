@@ -1,9 +1,10 @@
 from collections.abc import Callable
+from json import dumps as json_text
 
 import httpx
 import pytest
 
-from relayctl.inspect.daemon_reader import DaemonReader
+from relayctl.inspect.daemon_reader import DaemonReader, entries
 from relayctl.inspect.records import ReadError
 
 CLIENT = ("198.51.100.7", 40000)
@@ -48,6 +49,40 @@ def test_lists() -> None:
     assert list(found.flows()) == [FLOW]
     assert found.reasons() == [{"reason": "forward"}]
     assert found.nexthops() == [{"index": 1}]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_entries_that_arrive_in_pieces(size: int, count: int) -> None:
+    flows = [
+        {"client": f"198.51.100.{n}:1", "ssrc": None, "packets": {"up": n}} for n in range(count)
+    ]
+    text = json_text({"flows": flows})
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    assert list(entries(pieces)) == flows
+
+
+def test_entries_that_break_off() -> None:
+    text = json_text({"flows": [FLOW, FLOW]})
+    for end in range(len(text) - 1):
+        with pytest.raises(ReadError, match="broke off"):
+            list(entries([text[:end]]))
+
+
+def test_flows_come_one_by_one() -> None:
+    flows = reader(Daemon({"GET /v1/flows": json({"flows": [FLOW, FLOW]})})).flows()
+    assert next(flows) == FLOW
+
+
+def test_census() -> None:
+    flow = FLOW | {"state": "new", "cluster": 7}
+    census = reader(Daemon({"GET /v1/flows": json({"flows": [flow]})})).census()
+    assert (census.total, census.clusters) == (1, {7: 1})
+
+
+def test_refused_flows() -> None:
+    with pytest.raises(ReadError, match="answered 500"):
+        list(reader(Daemon({})).flows())
 
 
 def test_flow_with_one_vip() -> None:

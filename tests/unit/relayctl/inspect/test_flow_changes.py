@@ -20,6 +20,10 @@ def test_change(later: Record, change: Change) -> None:
     assert list(changes({KEY: FLOW}, {KEY: now})) == [(change, now)]
 
 
+def test_flows_of_the_first_look_are_known() -> None:
+    assert list(changes(None, {KEY: FLOW})) == [(Change.KNOWN, FLOW)]
+
+
 def test_new_flow() -> None:
     assert list(changes({}, {KEY: FLOW})) == [(Change.NEW, FLOW)]
 

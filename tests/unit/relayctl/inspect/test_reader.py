@@ -9,6 +9,7 @@ from relayctl.inspect import reader
 from relayctl.inspect.pinned import Pinned
 from relayctl.inspect.reader import Place
 from relayctl.inspect.records import ReadError
+from tests.unit.relayctl.inspect.pins import pinned
 from tests.unit.relayctl.memory_datapath import MemoryDatapath
 from tests.unit.relayctl.test_config import config
 
@@ -24,7 +25,7 @@ def pin(root: Path) -> None:
 def opened(instance: str, bpffs: Path) -> Pinned:
     assert instance == "relay-a"
     assert bpffs.is_dir()
-    return Pinned(MemoryDatapath())
+    return pinned(MemoryDatapath())
 
 
 def refused(instance: str, bpffs: Path) -> Pinned:

@@ -26,8 +26,8 @@ FLOW = Flow(
     bytes_down=400,
 )
 NEXTHOPS = {
-    1: Nexthop(port=2, gateway="10.2.0.2", source="10.2.0.1", valid=True),
-    2: Nexthop(port=1, gateway="10.3.0.1", source="10.3.0.2", valid=True, tags=(100, 0)),
+    1: Nexthop(port=2, gateway="10.2.0.2", valid=True),
+    2: Nexthop(port=1, gateway="10.3.0.1", valid=True, tags=(100, 0)),
 }
 VIPS = {1: "203.0.113.10:3478"}
 
@@ -48,6 +48,8 @@ def test_flow_record() -> None:
         "packets": {"up": 3, "down": 4},
         "bytes": {"up": 300, "down": 400},
         "ssrc": 12345,
+        "contended_s": None,
+        "takeover": False,
         "age_s": 107.4,
         "idle_s": 10.7,
         "path": "kernel",
@@ -98,14 +100,15 @@ def test_every_reason_has_a_record() -> None:
 
 
 @pytest.mark.parametrize(
-    ("client", "vip", "same"),
-    [
-        (("198.51.100.7", 40000), None, True),
-        (("198.51.100.7", 40000), "203.0.113.10:3478", True),
-        (("198.51.100.7", 40000), "1", True),
-        (("198.51.100.7", 40000), "2", False),
-        (("198.51.100.7", 40001), None, False),
-    ],
+    ("contended", "age", "open"), [(995, 5.4, True), (994, 6.4, False), (1001, 0.0, True)]
 )
-def test_is_flow_of(client: tuple[str, int], vip: str | None, same: bool) -> None:
-    assert records.is_flow_of(record(), client, vip) is same
+def test_contended_flow(contended: int, age: float, open: bool) -> None:
+    found = record(dataclasses.replace(FLOW, contended=contended))
+    assert (found["contended_s"], found["takeover"]) == (age, open)
+
+
+def test_flow_of_ipv6() -> None:
+    key = FlowKey(("2001:db8::1", 40000), 1)
+    flow = dataclasses.replace(FLOW, endpoint=("fd00:b::5", 5000))
+    found = records.flow_record(key, flow, now=1000, vips=VIPS, nexthops=NEXTHOPS, kernel=True)
+    assert (found["client"], found["endpoint"]) == ("[2001:db8::1]:40000", "[fd00:b::5]:5000")

@@ -1,10 +1,14 @@
 """The loop between real sockets on loopback; both datapaths, the kernel's part in memory."""
 
+import contextlib
+import os
 import select
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -12,30 +16,35 @@ from relayctl.channel import Channel
 from relayctl.config import RelayConfig
 from relayctl.datapath.base import NEVER, Datapath
 from relayctl.datapath.socket import SocketDatapath
-from relayctl.flow import Flow, FlowKey
+from relayctl.flow import CONFIRMED, Flow, FlowKey
 from relayctl.messages import FlowsPart, Heartbeat, Message, RouteEntry, RoutesPart, decode_flow
 from relayctl.packet.commands import PacketCommands
 from relayctl.packet.process import PacketProcess
-from relayctl.packet.sockets import PacketSocket
+from relayctl.packet.sockets import PacketSocket, RawSocket
 from relayctl.packet.view import PacketView, address_policy
 from relayctl.reason import Reason
 from relayctl.wire import spp
-from relayctl.wire.address import Address
+from relayctl.wire.address import Address, render
 from tests.unit.relayctl.memory_datapath import MemoryDatapath
-from tests.unit.relayctl.packet.test_sockets import LOOPBACK, free_port
-from tests.unit.relayctl.packets import DTLS, KEY, binding_request, config, token
+from tests.unit.relayctl.packet.test_sockets import LOOPBACK, LOOPBACK_6, free_port
+from tests.unit.relayctl.packets import DTLS, KEY, binding_request, binding_response, config, token
 
 
 def local_config() -> RelayConfig:
-    port = free_port()
     return config(
         datapath="socket",
         dev_local=True,
-        inner_address=LOOPBACK,
+        inner_address=[LOOPBACK, LOOPBACK_6],
         inner_ports=1,
         inner_port_base=free_port(),
-        vip=[{"id": 1, "public": f"{LOOPBACK}:{port}"}],
-        cluster=[{"id": 7, "allow": ["127.0.0.0/8"]}],
+        vip=[
+            {"id": id, "public": render((host, free_port(host)))}
+            for id, host in enumerate((LOOPBACK, LOOPBACK_6), 1)
+        ],
+        cluster=[
+            {"id": 7, "allow": ["127.0.0.0/8"]},
+            {"id": 9, "prefix": "::/96", "allow": ["::1/128"]},
+        ],
         interface=[],
     )
 
@@ -43,30 +52,53 @@ def local_config() -> RelayConfig:
 class Process:
     """A running packet process, with the control process's end of its channel."""
 
-    def __init__(self, in_kernel: bool, capacity: int, interfaces: frozenset[int]) -> None:
+    def __init__(
+        self,
+        in_kernel: bool,
+        capacity: int = 16,
+        interfaces: frozenset[int] = frozenset(),
+        transparent: bool = False,
+        held: Mapping[FlowKey, Flow] = MappingProxyType({}),
+    ) -> None:
         self.config = local_config()
         self.vip = self.config.vips[0].public
+        self.vip_6 = self.config.vips[1].public
         sport = self.config.inner_port_base
         policy = address_policy(self.config)
         self.datapath: Datapath = (
             MemoryDatapath(capacity)
             if in_kernel
-            else SocketDatapath(capacity, {self.vip: 1}, policy)
+            else SocketDatapath(capacity, {self.vip: 1, self.vip_6: 2}, policy)
         )
-        view_config = self.config.model_copy(update={"datapath": "xdp" if in_kernel else "socket"})
+        self.datapath.write_keys({1: KEY})
+        for key, flow in held.items():
+            self.datapath.flows.install(key, flow)
+        view_config = self.config.model_copy(
+            update={
+                "datapath": "xdp" if in_kernel else "socket",
+                "inner": "transparent" if transparent else "spp",
+            }
+        )
         self._ours, raw = Channel.pair()
         self.control = Channel(raw)
         view = PacketView(view_config, self.datapath, {1: KEY}, lambda *_: None)
         self._sockets = [
             PacketSocket(self.vip, vip=1, interfaces=True),
-            PacketSocket((LOOPBACK, sport), sport=sport, interfaces=True),
+            PacketSocket(self.vip_6, vip=2, interfaces=True),
         ]
+        if not transparent:
+            self._sockets += [
+                PacketSocket((host, sport), sport=sport, interfaces=True)
+                for host in (LOOPBACK, LOOPBACK_6)
+            ]
+        self._raw = [RawSocket(False), RawSocket(True)] if transparent else []
         process = PacketProcess(
             view,
             self.datapath,
             self._sockets,
             self._ours,
             PacketCommands(view, self.datapath, self._ours, Path("/nonexistent")),
+            raw_sockets=self._raw,
             outer_interfaces=interfaces,
             inner_interfaces=interfaces,
         )
@@ -98,6 +130,8 @@ class Process:
         self._ours.close()
         for sock in self._sockets:
             sock.close()
+        for raw in self._raw:
+            raw.close()
 
 
 Start = Callable[..., Process]
@@ -118,15 +152,16 @@ def start() -> Iterator[Start]:
         process.stop()
 
 
+def udp_socket(host: str) -> socket.socket:
+    sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind((host, 0))
+    sock.settimeout(2)
+    return sock
+
+
 @pytest.fixture
 def peers() -> Iterator[tuple[socket.socket, socket.socket]]:
-    with (
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as endpoint,
-    ):
-        for sock in (client, endpoint):
-            sock.bind((LOOPBACK, 0))
-            sock.settimeout(2)
+    with udp_socket(LOOPBACK) as client, udp_socket(LOOPBACK) as endpoint:
         yield client, endpoint
 
 
@@ -162,6 +197,86 @@ def test_there_and_back(start: Start, peers: Peers) -> None:
     expected = {Reason.PUNT_FIRST: 1, Reason.FORWARD: 1, Reason.RETURN: 1, Reason.SLOW_INSTALLED: 1}
     assert process.count(Reason.SLOW_INSTALLED) == 1
     assert process.datapath.reasons() == expected
+
+
+@pytest.mark.parametrize("client_host", [LOOPBACK, LOOPBACK_6])
+@pytest.mark.parametrize("endpoint_host", [LOOPBACK, LOOPBACK_6])
+def test_families_mix(start: Start, client_host: str, endpoint_host: str) -> None:
+    process = start()
+    with udp_socket(client_host) as client, udp_socket(endpoint_host) as endpoint:
+        vip = process.vip_6 if client_host == LOOPBACK_6 else process.vip
+        cluster = 9 if endpoint_host == LOOPBACK_6 else 7
+        request = binding_request(token(endpoint.getsockname()[:2], cluster=cluster))
+        client.sendto(request, vip)
+        datagram, relay = endpoint.recvfrom(2000)
+        header, payload = spp.split(datagram)
+        assert payload == request
+        assert spp.decode(header) == spp.Header(client.getsockname()[:2], vip)
+        endpoint.sendto(header + DTLS, relay)
+        payload, sender = client.recvfrom(2000)
+        assert (payload, sender[:2]) == (DTLS, vip)
+
+
+def test_a_proven_takeover_moves_the_flow(start: Start, peers: Peers) -> None:
+    process = start()
+    client, first = peers
+    header, _ = first_packet(process, peers)
+    with udp_socket(LOOPBACK) as second:
+        client.sendto(binding_request(token(second.getsockname())), process.vip)
+        _, relay = second.recvfrom(2000)
+        check = binding_request(b"client-ufrag", transaction=b"twelve bytes")
+        second.sendto(header + check, relay)
+        assert client.recvfrom(2000)[0] == check
+        client.sendto(DTLS, process.vip)
+        assert first.recvfrom(2000)[0] == header + DTLS
+        client.sendto(binding_response(b"twelve bytes"), process.vip)
+        assert second.recvfrom(2000)[0] == header + binding_response(b"twelve bytes")
+        client.sendto(DTLS, process.vip)
+        assert second.recvfrom(2000)[0] == header + DTLS
+    assert process.count(Reason.SLOW_REPOINTED) == 1
+
+
+def test_one_token_has_eight_new_flows(start: Start, peers: Peers) -> None:
+    process = start()
+    _, endpoint = peers
+    request = binding_request(token(endpoint.getsockname()))
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(udp_socket(LOOPBACK)) for _ in range(11)]
+        for client in clients:
+            client.sendto(request, process.vip)
+            endpoint.recvfrom(2000)
+        keys = [FlowKey(client.getsockname(), 1) for client in clients]
+    assert {key for key, _ in process.datapath.flows.items()} == set(keys[3:])
+    process.wait_for(lambda message: isinstance(message, Heartbeat) and message.displaced == 3)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="raw sockets need root")
+@pytest.mark.parametrize(("host", "cluster"), [(LOOPBACK, 7), (LOOPBACK_6, 9)])
+def test_transparent_mode_keeps_the_clients_address(host: str, cluster: int) -> None:
+    process = Process(in_kernel=True, transparent=True)
+    try:
+        routes = tuple(
+            RouteEntry(network, ((1, None, 1500),), 0) for network in ("0.0.0.0/0", "::/0")
+        )
+        process.control.send(RoutesPart(1, 0, 1, routes))
+        vip = process.vip_6 if host == LOOPBACK_6 else process.vip
+        with udp_socket(host) as client, udp_socket(host) as endpoint:
+            request = binding_request(token(endpoint.getsockname()[:2], cluster=cluster))
+            client.sendto(request, vip)
+            assert endpoint.recvfrom(2000) == (request, client.getsockname())
+            client.sendto(DTLS, vip)  # the program would carry it; what it cannot comes here
+            assert endpoint.recvfrom(2000) == (DTLS, client.getsockname())
+    finally:
+        process.stop()
+
+
+def test_what_nobody_confirmed_ends_even_over_a_restart() -> None:
+    old, confirmed = FlowKey((LOOPBACK, 9), 1), FlowKey((LOOPBACK_6, 9), 2)
+    flow = Flow((LOOPBACK, 5000), 7, 5100)
+    process = Process(in_kernel=True, held={old: flow, confirmed: replace(flow, flags=CONFIRMED)})
+    process.wait_for(lambda message: isinstance(message, Heartbeat))
+    assert [key for key, _ in process.datapath.flows.items()] == [confirmed]
+    process.stop()
 
 
 def test_packets_wait_for_routes_where_the_kernel_forwards(start: Start, peers: Peers) -> None:

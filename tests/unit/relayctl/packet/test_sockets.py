@@ -12,9 +12,13 @@ from relayctl.wire.address import Address
 LOOPBACK = "127.0.0.1"
 
 
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind((LOOPBACK, 0))
+LOOPBACK_6 = "::1"
+
+
+def free_port(host: str = LOOPBACK) -> int:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.bind((host, 0))
         port: int = probe.getsockname()[1]
         return port
 
@@ -83,3 +87,38 @@ def test_a_taken_port_is_tried_for_a_while(
     with pytest.raises(SocketError, match="another process has it"):
         PacketSocket(peer.getsockname(), vip=1)
     assert time.monotonic() - began >= 0.1
+
+
+def test_ipv6_datagrams_come_with_a_canonical_sender_and_their_interface() -> None:
+    local = LOOPBACK_6, free_port(LOOPBACK_6)
+    sock = PacketSocket(local, vip=1, interfaces=True)
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as peer:
+        peer.bind((LOOPBACK_6, 0))
+        peer.settimeout(2)
+        sender = peer.getsockname()[:2]
+        peer.sendto(b"hello", local)
+        datagram = sock.receive()
+        assert datagram
+        assert (datagram.payload, datagram.sender) == (b"hello", sender)
+        assert abs(time.time_ns() - datagram.received_at) < 1e9
+        assert datagram.interface == socket.if_nametoindex("lo")
+        assert sock.send(b"back", datagram.sender)
+        assert peer.recvfrom(100)[0] == b"back"
+    sock.close()
+
+
+def test_a_socket_takes_one_family_only() -> None:
+    port = free_port()
+    any_6 = PacketSocket(("::", port), vip=2)
+    any_4 = PacketSocket(("0.0.0.0", port), vip=1)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        peer.sendto(b"hello", (LOOPBACK, port))
+    assert any_6.receive() is None
+    assert any_4.receive()
+    any_4.close()
+    any_6.close()
+
+
+def test_an_ipv6_address_that_is_not_ours() -> None:
+    with pytest.raises(SocketError, match=r"\[2001:db8::1\]:3478.*add 2001:db8::1/128"):
+        PacketSocket(("2001:db8::1", 3478), vip=1)

@@ -1,19 +1,28 @@
-from ipaddress import IPv4Network
+from ipaddress import ip_network
 
 import pytest
 
 from relayctl.datapath.base import Nexthop
-from relayctl.flow import Flow, FlowKey
+from relayctl.flow import Flow, FlowKey, pack_key
 from relayctl.packet.view import MAX_TOMBSTONES, RETIRE_AFTER, TOMBSTONE_NS, PacketView
 from relayctl.routes import Hop, Route, Routes, Way
 from tests.unit.relayctl.memory_datapath import MemoryDatapath
-from tests.unit.relayctl.packets import CLIENT, ENDPOINT, KEY, VIP, config
+from tests.unit.relayctl.packets import (
+    CLIENT,
+    CLIENT_6,
+    ENDPOINT,
+    ENDPOINT_6,
+    KEY,
+    VIP,
+    VIP_6,
+    config,
+)
 
 ROUTES = Routes(
     [
-        Route(IPv4Network("0.0.0.0/0"), (Hop(1, "10.3.0.1"),)),
-        Route(IPv4Network("10.2.0.0/24"), (Hop(2, None, 1400),)),
-        Route(IPv4Network("192.0.2.0/24"), (Hop(0, "10.4.0.1"),)),
+        Route(ip_network("0.0.0.0/0"), (Hop(1, "10.3.0.1"),)),
+        Route(ip_network("10.2.0.0/24"), (Hop(2, None, 1400),)),
+        Route(ip_network("192.0.2.0/24"), (Hop(0, "10.4.0.1"),)),
     ]
 )
 
@@ -51,7 +60,7 @@ def test_a_new_nexthop_is_reserved_written_and_told_once(fixture: Fixture) -> No
     assert index
     assert fixture.view.nexthop(ENDPOINT[0]) == index
     assert fixture.told == [(index, Way(2, "10.2.0.2", 1400))]
-    assert fixture.datapath.nexthops() == {index: Nexthop(2, "10.2.0.2", "10.2.0.1", mtu=1400)}
+    assert fixture.datapath.nexthops() == {index: Nexthop(2, "10.2.0.2", mtu=1400)}
 
 
 def test_hosts_behind_one_gateway_share_a_nexthop(fixture: Fixture) -> None:
@@ -101,3 +110,46 @@ def test_what_a_decision_asks(fixture: Fixture) -> None:
     assert (view.owner(ENDPOINT), view.owner(("10.2.0.1", 5100))) == (7, None)
     assert view.refuses(VIP)
     assert not view.refuses(CLIENT)
+
+
+def test_in_transparent_mode_there_is_no_inner_port() -> None:
+    transparent = config(inner="transparent")
+    view = PacketView(transparent, MemoryDatapath(), {1: KEY}, lambda *_: None)
+    assert view.transparent
+    assert view.inner_port(CLIENT) == 0
+
+
+def test_the_flows_of_a_token(fixture: Fixture) -> None:
+    key = FlowKey(CLIENT, 1)
+    fixture.view.tokens.add(b"IWwJ+/iU", pack_key(key))
+    assert fixture.view.crowd(b"IWwJ+/iU") == []
+    flow = Flow(ENDPOINT, 7, 5107, b"IWwJ+/iU")
+    fixture.view.tokens.add(b"IWwJ+/iU", pack_key(key))
+    fixture.datapath.flows.install(key, flow)
+    assert fixture.view.crowd(b"IWwJ+/iU") == [(key, flow)]
+
+
+def test_both_families_have_nexthops_and_owners() -> None:
+    six = config(
+        inner_address=["10.2.0.1", "fd00:2::1"],
+        vip=[{"id": 2, "public": "[2001:db8:10::10]:3478"}],
+        cluster=[{"id": 9, "prefix": "fd00:2::/96", "allow": ["fd00:2::/112"]}],
+    )
+    datapath = MemoryDatapath()
+    view = PacketView(six, datapath, {1: KEY}, lambda *_: None)
+    view.take_routes(
+        Routes(
+            [
+                Route(ip_network("::/0"), (Hop(1, "fe80::1"),)),
+                Route(ip_network("fd00:2::/64"), (Hop(2, None, 1400),)),
+            ]
+        )
+    )
+    index = view.nexthop(ENDPOINT_6[0])
+    assert index
+    assert datapath.nexthops() == {index: Nexthop(2, "fd00:2::2", mtu=1400)}
+    assert view.nexthop(CLIENT_6[0]) not in (None, 0, index)
+    assert view.owner(ENDPOINT_6) == 9
+    assert view.owner(("fd00:2::1", 5100)) is None
+    assert view.refuses(("fd00:2::1", 9))
+    assert view.vip(VIP_6) == 2

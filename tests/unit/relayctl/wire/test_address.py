@@ -1,10 +1,19 @@
 import ipaddress
+import socket
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relayctl.wire.address import AddressError, pack_host, parse, render, unpack_host
+from relayctl.wire.address import (
+    AddressError,
+    canonical,
+    is_v6,
+    pack_host,
+    parse,
+    render,
+    unpack_host,
+)
 
 HOSTS = st.ip_addresses().map(lambda ip: unpack_host(pack_host(str(ip))))
 
@@ -49,3 +58,49 @@ def test_render_is_the_inverse_of_parse(host: str, port: int) -> None:
 
 def test_ipv4_is_packed_as_mapped() -> None:
     assert pack_host("10.2.0.2") == ipaddress.IPv6Address("::ffff:10.2.0.2").packed
+
+
+@given(st.ip_addresses(v=4).map(str))
+def test_ipv4_survives_packing(host: str) -> None:
+    assert unpack_host(pack_host(host)) == host
+
+
+@given(st.ip_addresses(v=6))
+def test_ipv6_survives_packing(ip: ipaddress.IPv6Address) -> None:
+    assert pack_host(unpack_host(ip.packed)) == ip.packed
+    assert unpack_host(ip.packed) == str(ip.ipv4_mapped or ip)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "1.2.3", "1.2.3.4.5", "1.2.3.256", "01.2.3.4", "1.2.3.-4", "\u0661.2.3.4", "1.2.3. 4"],
+)
+def test_what_is_no_address_is_not_packed(text: str) -> None:
+    with pytest.raises(ValueError, match=r"permitted|octets|empty"):
+        pack_host(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ("fe80::1%eth0", "fe80::1"),
+        ("::ffff:10.2.0.2", "10.2.0.2"),
+        ("::1.2.3.4", "::102:304"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("10.2.0.2", "10.2.0.2"),
+    ],
+)
+def test_canonical_text(text: str, host: str) -> None:
+    assert canonical(text) == host
+    assert is_v6(host) is (":" in host)
+
+
+@given(st.ip_addresses(v=6))
+def test_the_c_library_spells_addresses_as_we_do(ip: ipaddress.IPv6Address) -> None:
+    assert canonical(socket.inet_ntop(socket.AF_INET6, ip.packed)) == unpack_host(ip.packed)
+
+
+@pytest.mark.parametrize("mask", range(256))
+def test_zeros_are_left_out_in_the_same_place(mask: int) -> None:
+    packed = b"".join(bytes([0, mask >> bit & 1]) for bit in range(8))
+    assert canonical(socket.inet_ntop(socket.AF_INET6, packed)) == unpack_host(packed)

@@ -28,6 +28,19 @@ def test_decode_is_the_inverse_of_encode(client: address.Address, proxy: address
     assert decode(encode(Header(client, proxy))) == Header(client, proxy)
 
 
+@pytest.mark.parametrize(
+    ("client", "proxy", "one"),
+    [
+        ("10.1.0.2", "203.0.113.10", True),
+        ("2001:db8::7", "2001:db8::10", True),
+        ("10.1.0.2", "2001:db8::10", False),
+        ("2001:db8::7", "203.0.113.10", False),
+    ],
+)
+def test_whether_client_and_proxy_are_of_one_family(client: str, proxy: str, one: bool) -> None:
+    assert Header((client, 1), (proxy, 2)).is_of_one_family is one
+
+
 def test_split() -> None:
     assert split(BYTES + b"\x80") == (BYTES, b"\x80")
 

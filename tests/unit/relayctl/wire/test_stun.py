@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relayctl.wire.stun import BindingRequest, Reject, StunError, parse_binding_request
+from relayctl.wire.stun import (
+    BindingRequest,
+    Reject,
+    StunError,
+    is_whole,
+    parse_binding_request,
+    token_of,
+    transaction_of,
+)
 
 RFC5769_SAMPLE_REQUEST = bytes.fromhex(  # section 2.1
     "000100582112a442b7e7a701bc34d686fa87dfae802200105354554e20746573"
@@ -74,3 +82,47 @@ def test_rejects(datagram: bytes, reason: Reject) -> None:
 def test_raises_only_stun_error(datagram: bytes) -> None:
     with contextlib.suppress(StunError):
         parse_binding_request(datagram)
+
+
+TOKEN = b"IWwJ+/iUTKZerg88cJwZO0e0"
+
+
+def named(username: bytes) -> bytes:
+    attribute = struct.pack("!HH", 0x0006, len(username)) + username
+    return request(attribute + bytes(-len(username) % 4))
+
+
+@pytest.mark.parametrize(
+    ("datagram", "token"),
+    [
+        pytest.param(named(TOKEN + b":h6vY"), TOKEN, id="token"),
+        pytest.param(named(TOKEN + b":"), TOKEN, id="nothing_behind"),
+        pytest.param(named(b"!" * 24 + b":"), b"!" * 24, id="any_characters"),
+        pytest.param(named(b"a:" * 12 + b":"), b"a:" * 12, id="an_earlier_colon"),
+        pytest.param(named(TOKEN), None, id="no_colon"),
+        pytest.param(named(TOKEN[:-1] + b":h6vY"), None, id="short"),
+        pytest.param(named(TOKEN + b"A:h6vY"), None, id="long"),
+        pytest.param(request(b""), None, id="no_attribute"),
+        pytest.param(request(b"\0\6\0\xff"), None, id="value_past_end"),
+        pytest.param(request(PRIORITY * 9) + named(TOKEN + b":")[20:], None, id="ninth"),
+    ],
+)
+def test_what_stands_where_a_token_would(datagram: bytes, token: bytes | None) -> None:
+    assert token_of(datagram) == token
+
+
+def test_whole_messages() -> None:
+    whole = request(USERNAME)
+    assert is_whole(whole, 0x0001)
+    assert is_whole(request(b""), 0x0001)
+    for broken in (b"", whole[:19], whole[:-4], whole + bytes(4), whole[:-1], b"\1" + whole[1:]):
+        assert not is_whole(broken, 0x0001)
+    assert not is_whole(whole[:7] + b"\x43" + whole[8:], 0x0001)
+    assert transaction_of(RFC5769_SAMPLE_REQUEST) == RFC5769_SAMPLE_REQUEST[8:20]
+
+
+@given(st.binary() | st.binary().map(lambda b: request(b + bytes(-len(b) % 4))))
+def test_reads_any_request(datagram: bytes) -> None:
+    if is_whole(datagram, 0x0001):
+        token = token_of(datagram)
+        assert token is None or len(token) == 24

@@ -1,0 +1,76 @@
+"""What decisions about both legs need: open a token, look up nexthops, write a flow.
+
+Pure. A packet that goes nowhere raises `Drop`.
+"""
+
+import dataclasses
+
+from relayctl.flow import Flow, FlowKey
+from relayctl.packet.actions import Action, Displace, Install, View
+from relayctl.packet.takeover import Target
+from relayctl.packet.token_flows import displaced_by_new, has_room
+from relayctl.reason import Reason
+from relayctl.wire import route_token
+from relayctl.wire.address import Address
+from relayctl.wire.cluster import Refusal, RouteError
+from relayctl.wire.route_token import TokenError
+
+TOKEN_PREFIX = 8  # characters of the token that the flow keeps
+
+_TOKEN_REASONS = {
+    route_token.Reject.MALFORMED: Reason.SLOW_BAD_USERNAME,
+    route_token.Reject.UNKNOWN_KEY: Reason.SLOW_UNKNOWN_KEY,
+    route_token.Reject.FORGED: Reason.SLOW_FORGED,
+}
+_ROUTE_REASONS = {
+    Refusal.UNKNOWN_CLUSTER: Reason.SLOW_UNKNOWN_CLUSTER,
+    Refusal.NOT_ALLOWED: Reason.SLOW_NOT_ALLOWED,
+}
+
+
+class Drop(Exception):
+    """The packet goes nowhere."""
+
+    def __init__(self, reason: Reason) -> None:
+        self.reason = reason
+
+
+def open_token(token: bytes, view: View) -> Target:
+    """Where an authentic token leads."""
+    try:
+        route = route_token.open_token(view.keys, token)
+        endpoint = view.clusters.endpoint(route)
+    except TokenError as error:
+        raise Drop(_TOKEN_REASONS[error.reason]) from None
+    except RouteError as error:
+        raise Drop(_ROUTE_REASONS[error.reason]) from None
+    if view.owner(endpoint) is None:  # one of our own addresses
+        raise Drop(Reason.SLOW_NOT_ALLOWED)
+    return Target(endpoint, route.cluster, token[:TOKEN_PREFIX])
+
+
+def nexthop(towards: Address, view: View) -> int:
+    """Index of the nexthop; 0 where only we can forward."""
+    index = view.nexthop(towards[0])
+    if index is None:
+        raise Drop(Reason.SLOW_NO_ROUTE)
+    return index
+
+
+def install(key: FlowKey, flow: Flow, view: View) -> list[Action]:
+    """Write a flow that bears a token, within what one token may have."""
+    crowd = view.crowd(flow.token)
+    if not crowd:
+        return [Install(key, flow)]
+    if not has_room(crowd):
+        raise Drop(Reason.SLOW_TOKEN_FULL)
+    displaced = displaced_by_new(crowd)
+    return [*([Displace(displaced)] if displaced else ()), Install(key, flow)]
+
+
+def rerouted(key: FlowKey, flow: Flow, view: View) -> list[Action]:
+    """Make a live flow follow the route table: its packets come here when its nexthop is gone."""
+    into, out = view.nexthop(flow.endpoint[0]), view.nexthop(key.client[0])
+    if into is None or out is None or (into, out) == (flow.nexthop_in, flow.nexthop_out):
+        return []
+    return [Install(key, dataclasses.replace(flow, nexthop_in=into, nexthop_out=out))]

@@ -1,0 +1,93 @@
+"""What the packet process owes its flows once they are installed: `new` ones end, and a token keeps
+no more than its share.
+
+It knows every flow that it installed itself, so nobody has to search a table of a million for the
+few that nobody confirmed. Whole passes over the table are the control process's business.
+"""
+
+import struct
+from collections import deque
+from typing import NamedTuple
+
+from relayctl.datapath.base import FlowTable
+from relayctl.flow import (
+    CONFIRMED,
+    NEW_LIFE,
+    VALUE,
+    Expiry,
+    Flow,
+    FlowKey,
+    State,
+    expiry,
+    pack_key,
+    unpack_key,
+)
+from relayctl.packet.token_flows import surplus
+from relayctl.packet.view import PacketView
+
+PURGE = 1024  # one of so many tokens is looked at in each beat
+
+_SUMMARY = struct.Struct("=8s15xB24xI20x")  # of a packed flow: token, flags, born
+
+assert _SUMMARY.size == VALUE.size
+
+
+class _NewFlow(NamedTuple):
+    look_at: int  # stamp
+    token: bytes
+    key: bytes  # packed
+
+
+class Upkeep:
+    """Remembers what was installed. Stamps are in units, `now` is CLOCK_MONOTONIC in ns."""
+
+    def __init__(self, view: PacketView, flows: FlowTable) -> None:
+        self._view = view
+        self._flows = flows
+        self._new: deque[_NewFlow] = deque()  # in the order of `look_at`
+        self.displaced = 0  # flows that went since their token had more than its share
+
+    def adopt(self) -> None:
+        """Take over the flows that the table holds already."""
+        found: list[_NewFlow] = []
+        for keys, values in self._flows.batches():
+            size = len(keys) * VALUE.size // len(values)
+            each = [keys[at : at + size] for at in range(0, len(keys), size)]
+            summaries = list(_SUMMARY.iter_unpack(values))
+            tokens = self._view.tokens
+            tokens.adopt((token, key) for (token, *_), key in zip(summaries, each, strict=True))
+            found += (
+                _NewFlow(born + NEW_LIFE + 1, token, key)
+                for (token, flags, born), key in zip(summaries, each, strict=True)
+                if not flags & CONFIRMED
+            )
+        self._new.extend(sorted(found))
+
+    def installed(self, key: FlowKey, flow: Flow) -> None:
+        packed = pack_key(key)
+        self._view.tokens.add(flow.token, packed)
+        if flow.state is State.NEW:
+            self._new.append(_NewFlow(flow.born + NEW_LIFE + 1, flow.token, packed))
+
+    def displace(self, key: FlowKey, now: int) -> None:
+        """Delete a flow; its endpoint's next packet must not make it again."""
+        self._view.bury(key, now)
+        self.displaced += self._flows.delete(key)
+
+    def beat(self, stamp: int, now: int) -> None:
+        while self._new and self._new[0].look_at <= stamp:
+            self._look_again(self._new.popleft(), stamp, now)
+        tokens = self._view.tokens
+        tokens.purge(self._flows.get, len(tokens) // PURGE + 1)
+
+    def _look_again(self, new: _NewFlow, stamp: int, now: int) -> None:
+        key = unpack_key(new.key)
+        flow = self._flows.get(key)
+        if flow is not None and expiry(flow, stamp) is Expiry.UNCONFIRMED:
+            self._flows.delete(key)
+            flow = None
+        if flow is None:
+            self._view.tokens.forget(new.token, new.key)
+        elif flow.state is State.CONFIRMED:
+            for each in surplus(self._view.crowd(flow.token), stamp):
+                self.displace(each, now)
