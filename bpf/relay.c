@@ -159,47 +159,46 @@ static __always_inline enum reason punt_request(const struct token *token, enum 
     return spend(PUNT_FIRST, FIRST_BUDGET, now) ? punted : DROP_FIRST_BUDGET;
 }
 
-static __always_inline enum reason client_without_flow(const struct packet *packet,
-                                                       const struct address *client, u32 now)
+static __always_inline bool is_route_of(const struct flow *flow, const struct route *route)
 {
-    if (is_bad_source(client, packet->is_v6, packet->udp->source))
-        return DROP_BAD_SOURCE;
-    if (is_stun(packet, STUN_BINDING_REQUEST)) {
-        struct token token;
-        struct route route;
-        enum reason reason = open_request(token_of(packet), &token, &route);
-        return reason == FORWARD ? punt_request(&token, PUNT_FIRST, now) : reason;
-    }
-    u8 *first = payload_at(packet, 1);
-    if (first && (is_dtls(*first) || is_rtp_or_rtcp(*first)))
-        return punt_orphan(client, packet->is_v6, now);
-    return DROP_NO_FLOW;
+    return route->host == flow->host && route->port == flow->port &&
+           route->cluster == flow->cluster;
 }
 
-/* A Binding request on a live flow. FORWARD: it is the flow's own, or that of another call (or an
-   ICE restart) at the same endpoint, whose token the flow keeps from here on. */
-static __always_inline enum reason request_of_flow(const struct packet *packet, struct flow *flow,
-                                                   u32 now)
+/* A Binding request, with or without a flow. FORWARD: it is the flow's own, or that of another call
+   (or an ICE restart) at the same endpoint, whose token the flow keeps from here on. */
+static __always_inline enum reason admit_request(const struct packet *packet, struct flow *flow,
+                                                 u32 now)
 {
     const u8 *text = token_of(packet);
     u64 prefix = 0;
     if (text)
         __builtin_memcpy(&prefix, text, sizeof(prefix));
-    if (text && prefix == flow->token)
+    if (flow && prefix && prefix == flow->token)
         return FORWARD;
     struct token token;
     struct route route;
     enum reason reason = open_request(text, &token, &route);
     if (reason != FORWARD)
         return reason;
-    if (route.host == flow->host && route.port == flow->port && route.cluster == flow->cluster) {
+    if (flow && is_route_of(flow, &route)) {
         flow->token = prefix;
         return FORWARD;
     }
-    reason = punt_request(&token, PUNT_CONTENDED, now);
-    if (reason == PUNT_CONTENDED)
+    reason = punt_request(&token, flow ? PUNT_CONTENDED : PUNT_FIRST, now);
+    if (flow && reason == PUNT_CONTENDED)
         flow->contended = now;
     return reason;
+}
+
+/* A packet that has no flow and asks for none. */
+static __always_inline enum reason orphan(const struct packet *packet, const struct address *client,
+                                          u32 now)
+{
+    u8 *first = payload_at(packet, 1);
+    if (first && (is_dtls(*first) || is_rtp_or_rtcp(*first)))
+        return punt_orphan(client, packet->is_v6, now);
+    return DROP_NO_FLOW;
 }
 
 /* A client's Binding success response may prove that it wants the endpoint that contends. */
@@ -255,13 +254,15 @@ static __always_inline enum reason outer_leg(struct xdp_md *ctx, const struct pa
 {
     struct address client = source_of(packet);
     struct flow *flow = flow_of(&client, packet->is_v6, packet->udp->source, vip->id);
-    if (!flow)
-        return client_without_flow(packet, &client, now);
+    if (!flow && is_bad_source(&client, packet->is_v6, packet->udp->source))
+        return DROP_BAD_SOURCE;
     if (is_stun(packet, STUN_BINDING_REQUEST)) {
-        enum reason reason = request_of_flow(packet, flow, now);
+        enum reason reason = admit_request(packet, flow, now);
         if (reason != FORWARD)
             return reason;
     }
+    if (!flow)
+        return orphan(packet, &client, now);
 
     flow->seen_up = now;
     flow->packets_up += 1;

@@ -130,6 +130,11 @@ def _faults(config: SignalingConfig) -> Iterator[str]:
     """Rules about more than one key: one line for each breach."""
     if config.tls and config.tls_self_signed:
         yield "tls_self_signed: makes a certificate, and [tls] gives one; keep one of them"
+    for section in config.transceivers:
+        host = ipaddress.ip_address(section.endpoint[0])
+        if not config.control_token and not host.is_loopback:
+            yield f"control_token: missing; {host} takes no call without its transceiver's secret"
+            break
     for key, values in (
         ("transceiver.endpoint", [address.render(s.endpoint) for s in config.transceivers]),
         ("ingress.name", [section.name for section in config.ingresses]),

@@ -13,7 +13,7 @@ from relayctl.channel import Channel, ChannelClosed
 from relayctl.config import RelayConfig
 from relayctl.messages import Failed, Heartbeat, Message, MessageError, Started
 
-START_S = 15.0
+START_S = 60.0  # taking over a table of a million flows takes some of them
 STOP_S = 3.0
 
 log = logging.getLogger(__name__)
@@ -105,8 +105,9 @@ class PacketChild:
         await self._exit_status()
 
     def _hang_up(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._channel.fileno())
-        self._channel.close()
+        if self._channel.fileno() >= 0:  # not in the midst of a replacement
+            asyncio.get_running_loop().remove_reader(self._channel.fileno())
+            self._channel.close()
 
     async def _exit_status(self) -> str:
         if self._process is None:

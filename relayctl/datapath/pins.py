@@ -6,7 +6,6 @@ old ones, which go once the new program is attached everywhere (`settle`).
 
 import contextlib
 import dataclasses
-import sys
 from pathlib import Path
 
 from relayctl.datapath import maps, migrate
@@ -181,10 +180,11 @@ def memory(spec: Spec) -> int:
 
 def _require_memory(spec: Spec) -> None:
     needed, free = memory(spec), _available()
-    sizes = f"the maps for max_flows = {spec.max_flows} need {needed / 1e6:.1f} MB"
     if needed > free:
-        raise DatapathError(f"{sizes}, {free / 1e6:.1f} MB are free; lower max_flows")
-    print(f"{sizes} of kernel memory", file=sys.stderr)  # noqa: T201
+        raise DatapathError(
+            f"the maps for max_flows = {spec.max_flows} need {needed / 1e6:.1f} MB of kernel "
+            f"memory, {free / 1e6:.1f} MB are free; lower max_flows"
+        )
 
 
 def _available() -> int:

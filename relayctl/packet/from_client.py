@@ -37,9 +37,11 @@ def judge_client(event: FromClient, view: View, now: int) -> list[Action]:
         return _of_flow(event, key, flow, view, now)
     if view.refuses(event.client):
         raise Drop(Reason.SLOW_BAD_SOURCE)
+    if stun.is_whole(event.payload, BINDING_REQUEST):
+        return _first_packet(event, key, view, now)
     match classify(event.payload):
         case PacketClass.STUN if stun_type(event.payload) == BINDING_REQUEST:
-            return _first_packet(event, key, view, now)
+            raise Drop(Reason.SLOW_MALFORMED)
         case PacketClass.RTP:
             return _by_hint(event, view, now)
         case PacketClass.DTLS:
@@ -67,8 +69,6 @@ def _of_flow(event: FromClient, key: FlowKey, flow: Flow, view: View, now: int) 
 
 
 def _first_packet(event: FromClient, key: FlowKey, view: View, now: int) -> list[Action]:
-    if not stun.is_whole(event.payload, BINDING_REQUEST):
-        raise Drop(Reason.SLOW_MALFORMED)
     target = open_token(_token(event.payload), view)
     if view.transparent and is_v6(target.endpoint[0]) != is_v6(event.client[0]):
         raise Drop(Reason.SLOW_NO_ROUTE)  # there is no header that could carry the other family

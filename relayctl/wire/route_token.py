@@ -16,7 +16,6 @@ import base64
 import binascii
 import enum
 import hmac
-import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,7 +28,8 @@ LENGTH = 24  # characters
 NONCE_SIZE = 3  # bytes
 SECRET_SIZE = 32  # bytes: tag key, then seal key
 KEY_IDS = range(32)
-TOKEN = re.compile(rb"[A-Za-z0-9+/]{24}")
+
+_SIZE = 18  # bytes
 
 _PLAIN = struct.Struct("!HIH3s")
 
@@ -87,9 +87,12 @@ def mint(key: Key, route: Route) -> str:
 
 def open_token(keys: Mapping[int, Key], token: bytes) -> Route:
     """Verify and read a token. Raises `TokenError`, and nothing else."""
-    if not TOKEN.fullmatch(token):
+    try:
+        raw = binascii.a2b_base64(token, strict_mode=True)
+    except binascii.Error:
+        raw = b""
+    if len(raw) != _SIZE:  # padded ones are shorter
         raise TokenError(Reject.MALFORMED, f"want {LENGTH} base64 characters")
-    raw = binascii.a2b_base64(token)
     tag = raw[1:7]
     version, key_id = raw[0] >> 5, raw[0] & 31
     if version != VERSION:
@@ -153,7 +156,8 @@ def _siphash(key: bytes, data: bytes) -> bytes:
 
 
 def _keystream(key: Key, tag: bytes) -> bytes:
-    return _siphash(key.seal, tag + b"\x00") + _siphash(key.seal, tag + b"\x01")
+    seal = key.seal
+    return _siphash(seal, tag + b"\x00") + _siphash(seal, tag + b"\x01")
 
 
 def _xor(data: bytes, stream: bytes) -> bytes:

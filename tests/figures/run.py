@@ -97,7 +97,7 @@ def main(names: Sequence[str]) -> int:
     for each in chosen:
         say.print(f"{each.name} …", end=" ")
         outcomes[each.name] = Outcome(0.0, refused) if refused else make(each)
-        _tell(say, outcomes[each.name])
+        tell(say, outcomes[each.name])
     values = {name: value for made in outcomes.values() for name, value in made.values.items()}
     results = report.judge(targets(chosen), values)
     path = OUTPUT / ("partial.json" if names else "report.json")
@@ -110,7 +110,8 @@ def main(names: Sequence[str]) -> int:
     return 0 if ok else 1
 
 
-def _tell(say: Console, made: Outcome) -> None:
+def tell(say: Console, made: Outcome) -> None:
+    """One line for people, after its name."""
     if made.error:
         first, *more = made.error.splitlines()
         brief = " … ".join([first, *more[-1:]])  # as a rule the end of a log; the report has all

@@ -1,7 +1,6 @@
 """Compile, make maps, adopt them after a restart, refuse those that mean something else."""
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -201,15 +200,10 @@ def test_computed_memory_is_about_what_the_kernel_takes(spec: Spec) -> None:
         assert 0 <= taken - shape.memory(possible_cpus()) <= 1024 + 16 * possible_cpus(), shape
 
 
-def test_memory_is_stated_and_the_compiler_has_nothing_to_say(
-    spec: Spec, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_compiler_has_nothing_to_say(spec: Spec, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO"):
         xdp.load(spec)
-    assert len(caplog.records) == 1
-    assert re.search(
-        r"the maps for max_flows = 1024 need [1-9]\.\d MB of kernel memory", caplog.text
-    )
+    assert caplog.text == ""
 
 
 def test_place_that_is_no_bpffs_is_refused(tmp_path: Path, namespace: None) -> None:

@@ -2,11 +2,14 @@
 
 import re
 from pathlib import Path
+from unittest import mock
 
 import click
 import pytest
+from starlette.routing import Route
 
 from relayctl.cli.main import cli
+from relayctl.control.api import create_app
 from relayctl.flow import Expiry
 from relayctl.inspect.flow_changes import Change
 from relayctl.inspect.records import UserPath
@@ -25,6 +28,22 @@ def verbs(group: click.Group) -> list[str]:
 def test_verb_is_in_the_table(verb: str) -> None:
     table = "\n".join(re.findall(r"^\| (`.*?) \|", DOCUMENT, re.MULTILINE))
     assert re.search(rf"`(\w+ )?{verb}`", table)
+
+
+def routes() -> list[str]:
+    """Method and path of everything the API serves."""
+    app = create_app(mock.Mock(), writable=True)
+    return [
+        f"{method} {route.path}"
+        for route in app.routes
+        if isinstance(route, Route)
+        for method in sorted((route.methods or set()) - {"HEAD"})
+    ]
+
+
+def test_every_route_is_in_the_table() -> None:
+    table = re.findall(r"^\| `((?:GET|PUT|DELETE|POST) .*?)` \|", DOCUMENT, re.MULTILINE)
+    assert sorted(table) == sorted(routes())
 
 
 @pytest.mark.parametrize("word", [*UserPath, *Change, *Expiry])

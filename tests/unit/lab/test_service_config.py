@@ -1,5 +1,6 @@
 """What we write is what the services read."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from signaling.config import SignalingConfig
 from tests.lab import service_config, topology
 from tests.lab.node import Node
 from tests.lab.program import Programs
-from tests.lab.service_config import Setup, Vip
+from tests.lab.service_config import Cluster, Setup, Vip
 from tests.lab.site import LoopbackPlace, Site, in_lab
 from tests.lab.topology import Lab
 from transceiver.config import TransceiverConfig
@@ -57,6 +58,36 @@ def test_relay(site: Site, setup: Setup) -> None:
     assert config.vips[1].local == (site.vip[0], site.vip[1] + 8)
     assert config.clusters[0].cluster().allows(site.endpoint)
     assert site.vip[1] not in config.inner_port_range
+
+
+def test_relay_of_both_families(site: Site, setup: Setup) -> None:
+    both = dataclasses.replace(
+        setup,
+        vips=(*setup.vips, Vip(3, ("2001:db8::10", 3478), ("fd00:a::5", 3478))),
+        inner_addresses=("fd00:2::1",),
+        clusters=(Cluster(8, "fd00:2::/112"),),
+    )
+    config = load(RelayConfig, toml=service_config.relay(site, both, KEYS))
+    assert config.inner_addresses == (site.relay_inner, "fd00:2::1")
+    assert config.clusters[1].cluster().allows(("fd00:2::5", 5000))
+
+
+def test_site_of_ipv6(site: Site, setup: Setup) -> None:
+    v6 = dataclasses.replace(
+        site, relay_inner="fd00:2::1", endpoint=("fd00:2::2", 5000), allow="fd00:2::/112"
+    )
+    relay = load(RelayConfig, toml=service_config.relay(v6, setup, KEYS))
+    transceiver = load(TransceiverConfig, toml=service_config.transceiver(v6, setup, KEYS))
+    assert relay.clusters[0].cluster().allows(transceiver.listen)
+    assert transceiver.cluster_prefix == relay.clusters[0].prefix
+    assert [str(network) for network in transceiver.relay_networks] == ["fd00:2::1/128"]
+
+
+def test_transparent(site: Site, setup: Setup) -> None:
+    plain = dataclasses.replace(setup, inner="transparent", vips=setup.vips[:1], datapath="xdp")
+    assert 'inner = "transparent"' in service_config.relay(site, plain, KEYS)
+    config = load(TransceiverConfig, toml=service_config.transceiver(site, plain, KEYS))
+    assert config.inner == "plain"
 
 
 def test_transceiver(site: Site, setup: Setup) -> None:

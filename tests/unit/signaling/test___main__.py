@@ -27,7 +27,12 @@ def test_check_of_a_good_configuration(tmp_path: Path) -> None:
         ("listen = [", (), {}, "configuration is no TOML"),
         (CONFIG, ("--listen", "8080"), {}, "listen = '8080': '8080' is no address"),
         (CONFIG, ("--tls-self-signed", "a b"), {}, "'a b' is no host name"),
-        (CONFIG, (), {"FERRYLINE_SIGNALING_LISTN": "x"}, "listn: unknown key"),
+        (
+            CONFIG,
+            (),
+            {"FERRYLINE_SIGNALING_LISTN": "x"},
+            "did you mean FERRYLINE_SIGNALING_LISTEN?",
+        ),
         (CONFIG.replace("/nowhere/route", "/nowhere/other"), (), {}, "other.keys': No such file"),
     ],
 )

@@ -30,6 +30,15 @@ def test_the_control_token_is_not_shown() -> None:
     assert "control-token" not in repr(configuration())
 
 
+def test_transceivers_on_loopback_need_no_control_token() -> None:
+    text = CONFIG.replace('control_token = "control-token-of-the-tests"', "")
+    assert "control_token" not in text
+    with pytest.raises(SettingsError, match=r"^control_token: missing; 10\.2\.0\.2"):
+        configuration(text)
+    local = text.replace("10.2.0.", "127.0.0.")
+    assert configuration(local).control_token == ""
+
+
 def test_a_self_signed_certificate_lies_in_the_state_directory() -> None:
     files = configuration('tls_self_signed = ["192.0.2.1"]\nstate_dir = "/s"' + CONFIG).tls_files
     assert files is not None

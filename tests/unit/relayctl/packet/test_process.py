@@ -274,9 +274,11 @@ def test_what_nobody_confirmed_ends_even_over_a_restart() -> None:
     old, confirmed = FlowKey((LOOPBACK, 9), 1), FlowKey((LOOPBACK_6, 9), 2)
     flow = Flow((LOOPBACK, 5000), 7, 5100)
     process = Process(in_kernel=True, held={old: flow, confirmed: replace(flow, flags=CONFIRMED)})
-    process.wait_for(lambda message: isinstance(message, Heartbeat))
-    assert [key for key, _ in process.datapath.flows.items()] == [confirmed]
-    process.stop()
+    try:
+        process.wait_for(lambda message: isinstance(message, Heartbeat))
+        assert [key for key, _ in process.datapath.flows.items()] == [confirmed]
+    finally:
+        process.stop()
 
 
 def test_packets_wait_for_routes_where_the_kernel_forwards(start: Start, peers: Peers) -> None:

@@ -1,6 +1,8 @@
+import base64
 import contextlib
 import ipaddress
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from relayctl.wire.route_token import (
     open_token,
     parse_keys,
     render_key,
+    tag_bits,
 )
 
 VECTORS = json.loads(Path("tests/vectors/route_token.json").read_text())
@@ -114,3 +117,27 @@ def test_secret_is_not_shown() -> None:
     with pytest.raises(KeyFileError) as caught:
         parse_keys("1 c0ffee")
     assert "c0ffee" not in str(caught.value)
+
+
+CHARACTERS = st.sampled_from([b"A", b"z", b"+", b"/", b"=", b"-", b"\n", b"\xff"])
+
+
+@given(st.lists(CHARACTERS, min_size=22, max_size=26).map(b"".join))
+def test_only_24_characters_of_the_alphabet_are_looked_at(text: bytes) -> None:
+    with pytest.raises(TokenError) as caught:
+        open_token(KEYS, text)
+    if not re.fullmatch(rb"[A-Za-z0-9+/]{24}", text):
+        assert caught.value.reason is Reject.MALFORMED
+
+
+@pytest.mark.parametrize("text", [b"I" * 22 + b"==", b"I" * 23 + b"=", b"I" * 20, b"I" * 28, b""])
+def test_padding_is_no_part_of_a_token(text: bytes) -> None:
+    with pytest.raises(TokenError) as caught:
+        open_token(KEYS, text)
+    assert caught.value.reason is Reject.MALFORMED
+
+
+def test_tag_bits_are_the_first_two_bytes_of_the_tag() -> None:
+    token = mint(KEY, Route(7, 1, 5000, b"abc")).encode()
+    raw = base64.b64decode(token)
+    assert tag_bits(token) == int.from_bytes(raw[1:3], "little")

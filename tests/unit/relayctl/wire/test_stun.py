@@ -115,6 +115,7 @@ def test_whole_messages() -> None:
     whole = request(USERNAME)
     assert is_whole(whole, 0x0001)
     assert is_whole(request(b""), 0x0001)
+    assert not is_whole(request(b"odd"), 0x0001)
     for broken in (b"", whole[:19], whole[:-4], whole + bytes(4), whole[:-1], b"\1" + whole[1:]):
         assert not is_whole(broken, 0x0001)
     assert not is_whole(whole[:7] + b"\x43" + whole[8:], 0x0001)
