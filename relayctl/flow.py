@@ -6,7 +6,6 @@ Pure. The layout is that of `bpf/flow.h`; tests compare sizes and offsets.
 import enum
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from relayctl.wire.address import Address, pack_host, unpack_host
@@ -44,8 +43,7 @@ class Expiry(enum.StrEnum):
     ENDPOINT_SILENT = "endpoint_silent"
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(NamedTuple):
     """One entry of the flow table.
 
     Stamps (`seen_up`, `seen_down`, `contended`, `born`) are in units; 0 = never. Byte counters

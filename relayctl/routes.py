@@ -9,6 +9,7 @@ import ipaddress
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from relayctl.datapath.base import NEXTHOPS, Nexthop
 from relayctl.wire.address import is_v6, pack_host
@@ -29,8 +30,7 @@ class Hop:
     mtu: int = 1500
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(NamedTuple):
     """What a host resolves to: the neighbour to hand its packets to."""
 
     port: int

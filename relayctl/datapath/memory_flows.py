@@ -1,6 +1,5 @@
 """The flow table of the socket datapath: a dictionary whose entries change in place."""
 
-import dataclasses
 from collections.abc import Iterator
 
 from relayctl.flow import Flow, FlowKey, pack_flow, pack_key
@@ -50,8 +49,7 @@ class Entry:
         )
 
     def flow(self) -> Flow:
-        return dataclasses.replace(
-            self.installed,
+        return self.installed._replace(
             flags=self.flags,
             token=self.token,
             ssrc=self.ssrc,

@@ -3,8 +3,6 @@
 Pure. A packet that goes nowhere raises `Drop`.
 """
 
-import dataclasses
-
 from relayctl.flow import Flow, FlowKey
 from relayctl.packet.actions import Action, Displace, Install, View
 from relayctl.packet.takeover import Target
@@ -73,4 +71,4 @@ def rerouted(key: FlowKey, flow: Flow, view: View) -> list[Action]:
     into, out = view.nexthop(flow.endpoint[0]), view.nexthop(key.client[0])
     if into is None or out is None or (into, out) == (flow.nexthop_in, flow.nexthop_out):
         return []
-    return [Install(key, dataclasses.replace(flow, nexthop_in=into, nexthop_out=out))]
+    return [Install(key, flow._replace(nexthop_in=into, nexthop_out=out))]

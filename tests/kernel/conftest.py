@@ -16,7 +16,7 @@ from relayctl.datapath import xdp
 from relayctl.datapath.base import DatapathError
 from relayctl.datapath.bpf_map import Map
 from relayctl.datapath.maps import MapShape, MapType
-from tests.kernel import rig
+from tests.kernel import rig, transparent
 
 _CLONE_NEWNET = 0x40000000
 
@@ -100,3 +100,24 @@ def one_cpu() -> Iterator[None]:
     rig.fresh_unit()
     yield
     os.sched_setaffinity(0, home)
+
+
+@pytest.fixture(scope="package")
+def loaded_transparent(bpffs: Path, namespace: None) -> Iterator[rig.Rig]:
+    """A second program, on interfaces of its own."""
+    for name in (transparent.OUTER, transparent.INNER_SIDE, transparent.BOTH):
+        veth(name)
+    spec = transparent.spec(bpffs)
+    xdp.load(spec)
+    datapath = xdp.XdpDatapath.open(spec.pins)
+    datapath.attach(spec.interfaces)
+    yield rig.Rig(datapath, spec.pins)
+    datapath.close()
+    xdp.unload(spec.instance, spec.bpffs)
+
+
+@pytest.fixture
+def plain(loaded_transparent: rig.Rig) -> rig.Rig:
+    """The relay without SPP, with an empty flow table and a live daemon."""
+    loaded_transparent.reset()
+    return loaded_transparent

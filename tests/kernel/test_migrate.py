@@ -19,7 +19,7 @@ from tests.kernel import rig
 
 KEYS = [FlowKey((f"192.0.2.{host}", 40000), 1) for host in range(1, 21)]
 FLOW = Flow(rig.ENDPOINT, 7, rig.SPORT, b"abcdefgh", 1, 2, seen_up=50, packets_up=10, born=40)
-LATER = replace(FLOW, flags=CONFIRMED, seen_up=60, seen_down=61, packets_up=12, bytes_up=99)
+LATER = FLOW._replace(flags=CONFIRMED, seen_up=60, seen_down=61, packets_up=12, bytes_up=99)
 ONLY = bytes(4)
 
 LAYOUT_1 = (

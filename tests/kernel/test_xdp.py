@@ -255,9 +255,9 @@ def test_flows_are_written_read_and_deleted(
     key, flow = FlowKey(client, 1), Flow(endpoint, cluster, 5100, token=b"IWwJ+/iU", ssrc=9)
     assert datapath.flows.get(key) is None
     assert datapath.flows.install(key, flow)
-    assert datapath.flows.install(key, replace(flow, nexthop_in=3))
-    assert datapath.flows.get(key) == replace(flow, nexthop_in=3)
-    assert list(datapath.flows.items()) == [(key, replace(flow, nexthop_in=3))]
+    assert datapath.flows.install(key, flow._replace(nexthop_in=3))
+    assert datapath.flows.get(key) == flow._replace(nexthop_in=3)
+    assert list(datapath.flows.items()) == [(key, flow._replace(nexthop_in=3))]
     assert datapath.flows.delete(key)
     assert not datapath.flows.delete(key)
 
@@ -291,7 +291,7 @@ def test_full_table_refuses_new_flows_and_keeps_the_old(
     fitted = [key for key in keys if datapath.flows.install(key, flow)]
     assert 8 <= len(fitted) < len(keys)
     assert {key for key, _ in datapath.flows.items()} == set(fitted)
-    assert datapath.flows.install(fitted[0], replace(flow, cluster=9))
+    assert datapath.flows.install(fitted[0], flow._replace(cluster=9))
     assert datapath.flows.install(FlowKey((other, 1), 1), flow)
     datapath.close()
     xdp.unload(spec.instance, spec.bpffs)

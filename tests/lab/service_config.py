@@ -47,6 +47,7 @@ class Setup:
     inner: Inner = "spp"
     inner_addresses: tuple[str, ...] = ()
     clusters: tuple[Cluster, ...] = ()
+    max_flows: int = 16384
     max_flows_v6: int = 4096
 
 
@@ -61,7 +62,7 @@ def relay(site: Site, setup: Setup, keys_file: Path) -> str:
             "instance": site.instance,
             "datapath": setup.datapath,
             "keys_file": keys_file,
-            "max_flows": 16384,
+            "max_flows": setup.max_flows,
             "max_flows_v6": setup.max_flows_v6,
             "inner": setup.inner,
             "inner_address": [site.relay_inner, *setup.inner_addresses],

@@ -85,7 +85,7 @@ def test_media_sent_again_from_elsewhere_does_not_move_the_call(
     attacker.send([*victim.rtp[:8], *forged[:8]], victim.services.site.vip, 200)
     assert attacker.answers() == []
     counts = relay_counts.settled(victim.services).since(before)
-    assert counts.reasons[Reason.SLOW_HINT] == 16
+    assert 4 <= counts.reasons[Reason.SLOW_HINT] <= 8  # an address's share, of one unit or two
     victim.expect_unharmed()
 
 

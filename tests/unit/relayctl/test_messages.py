@@ -1,5 +1,3 @@
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,7 +74,7 @@ def test_decode_raises_only_message_error(data: bytes) -> None:
 @pytest.mark.parametrize("client", [CLIENT, ("2001:db8::7", 40000)])
 @pytest.mark.parametrize("endpoint", [FLOW.endpoint, ("fd00:2::2", 5000)])
 def test_a_flow_as_text(client: Address, endpoint: Address) -> None:
-    key, flow = FlowKey(client, 4095), dataclasses.replace(FLOW, endpoint=endpoint)
+    key, flow = FlowKey(client, 4095), FLOW._replace(endpoint=endpoint)
     assert decode_flow(encode_flow(key, flow)) == (key, flow)
 
 

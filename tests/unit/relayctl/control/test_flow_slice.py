@@ -1,4 +1,3 @@
-import dataclasses
 import itertools
 
 import pytest
@@ -49,7 +48,7 @@ def test_every_column_is_where_the_struct_has_it() -> None:
     assert (KEYS[4].itemsize, KEYS[6].itemsize) == (KEY_V4.size, KEY_V6.size)
     flows = FlowSlice(pack_key(KEY_4), pack_flow(FULL))
     found = {name: flows.values[name][0] for name in VALUE.names or ()}
-    expected = dataclasses.asdict(FULL)
+    expected = FULL._asdict()
     del expected["endpoint"]
     assert found == expected | {"host": 0x0A020002, "port": 5001}
 
@@ -70,7 +69,7 @@ STAMPS = [0, *(NOW - age for age in AGES)]
 @pytest.mark.parametrize("now", [NOW, 0, 2**32 - 1])
 def test_over_agrees_with_expiry(now: int) -> None:
     flows = [
-        dataclasses.replace(FULL, flags=flags, born=born, seen_up=up, seen_down=down)
+        FULL._replace(flags=flags, born=born, seen_up=up, seen_down=down)
         for flags, born, up, down in itertools.product((0, CONFIRMED), STAMPS, STAMPS, STAMPS)
     ]
     keys, values = pack_key(KEY_4) * len(flows), b"".join(map(pack_flow, flows))

@@ -1,6 +1,5 @@
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from ipaddress import IPv4Network
 
 import pytest
@@ -31,7 +30,7 @@ def key(number: int) -> FlowKey:
 
 def confirmed(**fields: int) -> Flow:
     flow = Flow(ENDPOINT, 7, 5107, flags=CONFIRMED, born=NOW, nexthop_in=1, nexthop_out=2)
-    return replace(flow, **fields)  # type: ignore[arg-type]
+    return flow._replace(**fields)  # type: ignore[arg-type]
 
 
 class Fixture:

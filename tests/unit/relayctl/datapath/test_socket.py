@@ -1,5 +1,3 @@
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -250,7 +248,7 @@ def test_a_token_of_another_endpoint_marks_the_flow_and_changes_nothing_else(
     install(datapath)
     before = flow(datapath)
     assert datapath.forward(from_client(WANTS), 20) == (Reason.PUNT_CONTENDED, None)
-    assert flow(datapath) == dataclasses.replace(before, contended=20)
+    assert flow(datapath) == before._replace(contended=20)
 
 
 def test_beyond_its_budget_a_token_marks_no_flow(datapath: SocketDatapath) -> None:
@@ -306,7 +304,7 @@ def test_without_a_packet_process_nothing_is_handed_up(datapath: SocketDatapath)
     ):
         assert datapath.forward(event, late - 1)[0] in PUNTS
         assert datapath.forward(event, late) == (Reason.DROP_NO_DAEMON, None)
-    assert flow(datapath) == dataclasses.replace(before, contended=late - 1)
+    assert flow(datapath) == before._replace(contended=late - 1)
     assert datapath.forward(from_client(ANSWER), late)[0] is Reason.FORWARD
     assert datapath.forward(from_endpoint(), late)[0] is Reason.RETURN
 

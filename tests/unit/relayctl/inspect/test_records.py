@@ -63,15 +63,15 @@ def test_flow_of_a_vip_that_is_gone_shows_its_id() -> None:
 
 
 def test_expired_flow_says_why() -> None:
-    assert record(dataclasses.replace(FLOW, flags=0))["expired"] == "unconfirmed"
+    assert record(FLOW._replace(flags=0))["expired"] == "unconfirmed"
 
 
 @pytest.mark.parametrize(
     ("flow", "kernel", "reason"),
     [
         (FLOW, False, UserPath.SOCKET_DATAPATH),
-        (dataclasses.replace(FLOW, nexthop_in=0), True, UserPath.NO_NEXTHOP_IN),
-        (dataclasses.replace(FLOW, nexthop_out=9), True, UserPath.NO_NEXTHOP_OUT),
+        (FLOW._replace(nexthop_in=0), True, UserPath.NO_NEXTHOP_IN),
+        (FLOW._replace(nexthop_out=9), True, UserPath.NO_NEXTHOP_OUT),
     ],
 )
 def test_flow_on_the_user_path_says_why(flow: Flow, kernel: bool, reason: UserPath) -> None:
@@ -103,12 +103,12 @@ def test_every_reason_has_a_record() -> None:
     ("contended", "age", "open"), [(995, 5.4, True), (994, 6.4, False), (1001, 0.0, True)]
 )
 def test_contended_flow(contended: int, age: float, open: bool) -> None:
-    found = record(dataclasses.replace(FLOW, contended=contended))
+    found = record(FLOW._replace(contended=contended))
     assert (found["contended_s"], found["takeover"]) == (age, open)
 
 
 def test_flow_of_ipv6() -> None:
     key = FlowKey(("2001:db8::1", 40000), 1)
-    flow = dataclasses.replace(FLOW, endpoint=("fd00:b::5", 5000))
+    flow = FLOW._replace(endpoint=("fd00:b::5", 5000))
     found = records.flow_record(key, flow, now=1000, vips=VIPS, nexthops=NEXTHOPS, kernel=True)
     assert (found["client"], found["endpoint"]) == ("[2001:db8::1]:40000", "[fd00:b::5]:5000")

@@ -6,7 +6,6 @@ import select
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -273,7 +272,7 @@ def test_transparent_mode_keeps_the_clients_address(host: str, cluster: int) -> 
 def test_what_nobody_confirmed_ends_even_over_a_restart() -> None:
     old, confirmed = FlowKey((LOOPBACK, 9), 1), FlowKey((LOOPBACK_6, 9), 2)
     flow = Flow((LOOPBACK, 5000), 7, 5100)
-    process = Process(in_kernel=True, held={old: flow, confirmed: replace(flow, flags=CONFIRMED)})
+    process = Process(in_kernel=True, held={old: flow, confirmed: flow._replace(flags=CONFIRMED)})
     try:
         process.wait_for(lambda message: isinstance(message, Heartbeat))
         assert [key for key, _ in process.datapath.flows.items()] == [confirmed]

@@ -1,5 +1,3 @@
-import dataclasses
-
 import pytest
 
 from relayctl.flow import Flow, FlowKey, pack_key
@@ -76,5 +74,5 @@ def test_flows_that_ended_or_bear_another_token_are_not_counted(view: FakeView) 
     del view.flows[first]
     assert install(NEXT, FLOW, view) == [Install(NEXT, FLOW)]
     crowd(view, MAX_NEW, 0)
-    view.flows[second] = dataclasses.replace(view.flows[second], token=b"another!")
+    view.flows[second] = view.flows[second]._replace(token=b"another!")
     assert install(NEXT, FLOW, view) == [Install(NEXT, FLOW)]

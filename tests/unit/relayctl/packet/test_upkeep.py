@@ -1,5 +1,3 @@
-import dataclasses
-
 import pytest
 
 from relayctl.flow import CONFIRMED, NEW_LIFE, Flow, FlowKey
@@ -36,7 +34,7 @@ class Fixture:
         """As the program does it."""
         flow = self.datapath.flows.get(key)
         assert flow
-        self.datapath.flows.install(key, dataclasses.replace(flow, flags=CONFIRMED))
+        self.datapath.flows.install(key, flow._replace(flags=CONFIRMED))
 
     def keys(self) -> set[FlowKey]:
         return {key for key, _ in self.datapath.flows.items()}
