@@ -2,6 +2,7 @@
 
 import json
 import struct
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +13,11 @@ from relayctl.datapath import maps, pins, xdp
 from relayctl.datapath.base import DatapathError, Nexthop
 from relayctl.datapath.bpf_map import Map
 from relayctl.datapath.maps import MapShape, MapType
-from relayctl.datapath.spec import Spec
+from relayctl.datapath.spec import Interface, Role, Spec
 from relayctl.flow import CONFIRMED, Flow, FlowKey, pack_flow, pack_key
 from relayctl.reason import Reason
 from tests.kernel import rig
+from tests.kernel.conftest import veth
 
 KEYS = [FlowKey((f"192.0.2.{host}", 40000), 1) for host in range(1, 21)]
 FLOW = Flow(rig.ENDPOINT, 7, rig.SPORT, b"abcdefgh", 1, 2, seen_up=50, packets_up=10, born=40)
@@ -36,10 +38,13 @@ LAYOUT_1 = (
 
 @pytest.fixture
 def spec(bpffs: Path, namespace: None) -> Iterator[Spec]:
+    veth("moved0")
     one_family = {"inner_addresses": (rig.INNER,), "clusters": rig.spec(bpffs, "x").clusters[:1]}
-    made = rig.spec(bpffs, "migrated", **one_family)
+    interfaces = (Interface("moved0", rig.ifindex("moved0"), 1, Role.BOTH),)
+    made = rig.spec(bpffs, "migrated", interfaces=interfaces, **one_family)
     yield made
     xdp.unload(made.instance, made.bpffs)
+    subprocess.run(["ip", "link", "del", "moved0"], check=True)
 
 
 @pytest.fixture
