@@ -112,7 +112,8 @@ static __always_inline bool parse_packet(void *data, void *end, struct packet *p
             break;
         if ((void *)(vlan + 1) > end)
             return false;
-        packet->tags |= (bpf_ntohs(vlan->control) & 0xfff) << (i ? 0 : 16);
+        u32 id = bpf_ntohs(vlan->control) & 0xfff; /* 0: a priority alone (IEEE 802.1Q) */
+        packet->tags |= packet->tags ? id : id << 16;
         packet->link_length += sizeof(*vlan);
         type = vlan->type;
         vlan += 1;

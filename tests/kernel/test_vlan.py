@@ -69,6 +69,7 @@ families = pytest.mark.parametrize(
         pytest.param(OUTER, (PRIORITY,), True, False, id="priority_tag_of_7"),
         pytest.param(OUTER, (PRIORITY | DROP_ELIGIBLE | 5,), True, False, id="priority_and_id"),
         pytest.param(OUTER, (5, 0), True, False, id="priority_tag_inside"),
+        pytest.param(OUTER, (0, 5), True, False, id="priority_tag_outside"),
         pytest.param(OUTER, (0, 0), True, False, id="two_priority_tags"),
         pytest.param(
             OUTER, (PRIORITY | 6, DROP_ELIGIBLE | 7), False, True, id="priorities_in_two_tags"
