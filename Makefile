@@ -4,7 +4,7 @@ PYTEST := $(PYTHON) -m pytest
 SOURCES := relayctl transceiver signaling tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo figures bench siege fuzz test-kernels test lint format test-unit test-kernel test-hostile test-lab test-browser lock clean
+.PHONY: help setup up down demo figures bench siege fuzz test-kernels test lint format test-unit test-kernel test-hostile test-path test-lab test-browser lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,8 +40,8 @@ test-kernels: setup ## load, attach and test on stock Debian kernels in QEMU; bu
 	@$(PYTHON) -m tests.kernels.run $(if $(KERNEL),--kernel $(KERNEL))
 
 test: setup lint ## trust it: everything below
-	$(MAKE) -j2 --output-sync=target test-unit test-hostile # two at once: neither measures time
-	$(MAKE) test-kernel test-lab test-browser
+	$(MAKE) -j2 --output-sync=target test-hostile test-unit test-kernel test-path # two at once: none measures time
+	$(MAKE) test-lab test-browser
 
 lint: setup ## style, types, import directions
 	$(PYTHON) -m ruff check $(SOURCES)
@@ -66,8 +66,13 @@ HOSTILE := $(wildcard tests/lab/test_hostile_*.py tests/lab/test_bad_*.py) tests
 test-hostile: ## bad input and bad starts, in network namespaces (root)
 	$(PYTEST) -q $(HOSTILE)
 
+PATH_TESTS := $(wildcard tests/lab/test_siege_*.py) tests/lab/test_reach.py tests/lab/test_nexthops.py
+
+test-path: ## the relay alone between clients and endpoints, in network namespaces (root)
+	LAB_PREFIX=fp- $(PYTEST) -q $(PATH_TESTS)
+
 test-lab: ## end to end in network namespaces, both datapaths (root)
-	$(PYTEST) -q tests/lab $(addprefix --ignore=,$(HOSTILE))
+	$(PYTEST) -q tests/lab $(addprefix --ignore=,$(HOSTILE) $(PATH_TESTS))
 
 test-browser: ## Chromium and Firefox end to end (root)
 	$(PYTEST) -q -m "not slow" tests/browser

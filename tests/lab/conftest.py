@@ -1,11 +1,14 @@
 """Fixtures of the lab tests. Without root those that need namespaces skip and say why."""
 
+import os
+
 import pytest
 
 from tests.lab import namespace
 from tests.lab.deployment import Place, unavailable
 
-PREFIX = "ft-"  # not that of `make up`, which may run beside the tests
+# Not that of `make up`, which may run beside the tests; nor that of other tests beside these.
+PREFIX = os.environ.get("LAB_PREFIX", "ft-")
 
 
 @pytest.fixture(scope="session")
