@@ -135,7 +135,9 @@ static __always_inline bool is_fragment(const struct packet *packet)
 static __always_inline bool is_whole(struct packet *packet)
 {
     u16 header_length = packet->is_v6 ? sizeof(struct ipv6hdr) : packet->ip->ihl * 4;
-    if (header_length < sizeof(struct iphdr) || packet->network + packet->ip_length > packet->end)
+    /* Not `network + ip_length > end`: some verifiers (6.1, 6.12, 6.18.15) do not know that a
+       swapped length is bounded, and refuse to add it to a packet pointer. */
+    if (header_length < sizeof(struct iphdr) || packet->ip_length > packet->end - packet->network)
         return false;
     if (packet->is_v6 ? packet->is_extended : is_fragment(packet))
         return packet->ip_length > header_length;
