@@ -23,6 +23,7 @@ from relayctl.wire.address import unpack_host
 
 _SET_ASIDE = "_old"  # behind the name of a directory whose layout is ours, but not its sizes
 _KEY = struct.Struct("=I")
+_COUNT = struct.Struct("=Q")
 _NEXTHOP_V1 = struct.Struct("=BBHHH6s6s4s4s")  # the same as today, but source and IPv4 gateway
 _COUNTERS = ("reasons", "slow_reasons")
 FLOW_MAPS = ("flows_v4", "flows_v6")
@@ -78,17 +79,15 @@ def live_flows(pins: Path) -> dict[str, int]:
 def copy(old: Path, new: Path) -> int:
     """Fill fresh maps with everything of `old` that they can hold; how many flows that was."""
     _copy_nexthops(old, new)
-    for name in _COUNTERS:
-        with Map.open(old / name) as source, Map.open(new / name) as target:
-            for index in range(min(source.entries, target.entries)):
-                value = source.lookup_joined(_KEY.pack(index))
-                if value and any(value):
-                    target.update(_KEY.pack(index), value)
     return _each_table(old, new, _copy_flows)
 
 
 def settle(old: Path, new: Path) -> int:
-    """Bring the new tables up to what the old program did since `copy`; how many flows changed."""
+    """Bring the new tables up to what the old program did since `copy`, and add what it counted;
+    how many flows changed."""
+    for name in _COUNTERS:
+        with Map.open(old / name) as source, Map.open(new / name) as target:
+            _add_counters(source, target)
     return _each_table(old, new, _merge_flows)
 
 
@@ -126,6 +125,20 @@ def merge(old: bytes, new: bytes) -> bytes:
     fields[_FLAGS] |= before[_FLAGS]
     fields[_SSRC] = fields[_SSRC] or before[_SSRC]
     return VALUE.pack(*fields)
+
+
+def _add_counters(source: Map, target: Map) -> None:
+    """Of all CPUs: the values of one entry are 64-bit numbers, joined."""
+    for index in range(min(source.entries, target.entries)):
+        key = _KEY.pack(index)
+        before, present = source.lookup_joined(key) or b"", target.lookup_joined(key) or b""
+        if any(before):
+            pairs = zip(_counts(before), _counts(present), strict=True)
+            target.update(key, b"".join(_COUNT.pack(a + b) for a, b in pairs))
+
+
+def _counts(joined: bytes) -> list[int]:
+    return [count for (count,) in _COUNT.iter_unpack(joined)]
 
 
 def _copy_nexthops(old: Path, new: Path) -> None:

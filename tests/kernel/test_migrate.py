@@ -12,6 +12,7 @@ import pytest
 from relayctl.datapath import maps, pins, xdp
 from relayctl.datapath.base import DatapathError, Nexthop
 from relayctl.datapath.bpf_map import Map
+from relayctl.datapath.libbpf import possible_cpus
 from relayctl.datapath.maps import MapShape, MapType
 from relayctl.datapath.spec import Interface, Role, Spec
 from relayctl.flow import CONFIRMED, Flow, FlowKey, pack_flow, pack_key
@@ -64,6 +65,8 @@ def layout_1(spec: Spec) -> Path:
     entry = struct.pack("=BBHHH6s6s4s4s", 1, 2, 1450, 0, 0, *rig.ENDPOINT_MACS, *addresses)
     write(old / "nexthops", (1).to_bytes(4, "little"), entry)
     write(old / "slow_reasons", (64).to_bytes(4, "little"), (7).to_bytes(8, "little"))
+    per_cpu = b"".join((cpu + 1).to_bytes(8, "little") for cpu in range(possible_cpus()))
+    write(old / "reasons", (1).to_bytes(4, "little"), per_cpu)
     return old
 
 
@@ -93,7 +96,9 @@ def test_an_older_layout_is_carried_over_whole(spec: Spec, layout_1: Path) -> No
     assert dict(datapath.flows.items()) == dict.fromkeys(KEYS, FLOW)
     nexthop = Nexthop(2, "10.2.0.254", True, 1450, *rig.ENDPOINT_MACS)
     assert datapath.nexthops() == {1: nexthop}
+    cpus = possible_cpus()
     assert datapath.reasons()[Reason.SLOW_INSTALLED] == 7
+    assert datapath.reasons()[Reason.FORWARD] == cpus * (cpus + 1) / 2
     assert not layout_1.exists()
     datapath.close()
 
