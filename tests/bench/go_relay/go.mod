@@ -1,0 +1,3 @@
+module go_relay
+
+go 1.19

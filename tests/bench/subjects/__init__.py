@@ -1,0 +1,1 @@
+"""What is measured: each subject carries frames from `outer0` to `inner0`, its own way."""
