@@ -6,6 +6,8 @@
    __be16 and __be32 are in network order, everything else in the host's. No structure has holes. */
 #pragma once
 
+#include "packet.h"
+
 /* Who sends: the client's address and the VIP that it sends to. */
 struct flow_key_v4 {
     __be32 client;
@@ -14,7 +16,7 @@ struct flow_key_v4 {
 };
 
 struct flow_key_v6 {
-    __be32 client[4];
+    struct address client;
     __be16 client_port;
     u16 vip;
     u32 zero;
@@ -52,8 +54,8 @@ struct nexthop {
     u8 port;     /* index into `egress`, 1-63 */
     u16 mtu;     /* bytes, IP header included; larger packets are punted */
     u16 tags[2]; /* VLAN ids, outer first; 0 = none */
-    u8 source_mac[6];
     u8 destination_mac[6];
+    u8 source_mac[6];
     __be32 gateway[4]; /* the neighbour; only user space reads it */
 };
 

@@ -23,11 +23,9 @@
 #define OUTER_LEG 0x01 /* client - relay */
 #define INNER_LEG 0x02 /* relay - transceiver */
 
-#define WORDS(a, b, c, d)                                          \
-    {                                                              \
-        {                                                          \
-            bpf_htonl(a), bpf_htonl(b), bpf_htonl(c), bpf_htonl(d) \
-        }                                                          \
+#define WORDS(a, b, c, d)                                                  \
+    {                                                                      \
+        .word = { bpf_htonl(a), bpf_htonl(b), bpf_htonl(c), bpf_htonl(d) } \
     }
 #define WORDS_V4(v4) WORDS(0, 0, 0xffff, v4)
 

@@ -18,9 +18,20 @@
 #define IP_DONT_FRAGMENT   0x4000
 #define IP_FRAGMENT_OFFSET 0x1fff
 
-/* An IPv6 address, or an IPv4 one as ::ffff:a.b.c.d (RFC 4291 section 2.5.5.2). */
+/* linux/if_ether.h has it packed, which makes the compiler read and write single bytes. */
+struct ethernet {
+    u8 destination[ETH_ALEN];
+    u8 source[ETH_ALEN];
+    __be16 type;
+};
+
+/* An IPv6 address, or an IPv4 one as ::ffff:a.b.c.d (RFC 4291 section 2.5.5.2). Read and written in
+   halves: packets need not be aligned where this program runs. */
 struct address {
-    __be32 word[4];
+    union {
+        __be32 word[4];
+        u64 half[2];
+    };
 };
 
 #define MAPPED_WORD bpf_htonl(0xffff) /* word 2 of a mapped address */
@@ -31,7 +42,7 @@ struct vlan {
 };
 
 struct packet {
-    struct ethhdr *ethernet;
+    struct ethernet *ethernet;
     union {
         void *network;
         struct iphdr *ip;
@@ -100,11 +111,11 @@ static __always_inline bool parse_ipv6(struct packet *packet)
 /* False: nothing that could be ours. */
 static __always_inline bool parse_packet(void *data, void *end, struct packet *packet)
 {
-    struct ethhdr *ethernet = data;
+    struct ethernet *ethernet = data;
     if ((void *)(ethernet + 1) > end)
         return false;
     *packet = (struct packet){.ethernet = ethernet, .end = end, .link_length = sizeof(*ethernet)};
-    __be16 type = ethernet->h_proto;
+    __be16 type = ethernet->type;
     struct vlan *vlan = (void *)(ethernet + 1);
 #pragma unroll
     for (int i = 0; i < MAX_TAGS; i++) {
@@ -174,14 +185,20 @@ static __always_inline void *payload_at(const struct packet *packet, u16 length)
 
 static __always_inline struct address mapped(__be32 v4)
 {
-    return (struct address){{0, 0, MAPPED_WORD, v4}};
+    return (struct address){.word = {0, 0, MAPPED_WORD, v4}};
 }
 
 static __always_inline struct address read_address(const void *from)
 {
-    struct address address;
-    __builtin_memcpy(&address, from, sizeof(address));
-    return address;
+    const u64 *halves = from;
+    return (struct address){.half = {halves[0], halves[1]}};
+}
+
+static __always_inline void write_address(void *to, const struct address *address)
+{
+    u64 *halves = to;
+    halves[0] = address->half[0];
+    halves[1] = address->half[1];
 }
 
 static __always_inline struct address source_of(const struct packet *packet)
@@ -196,13 +213,12 @@ static __always_inline struct address destination_of(const struct packet *packet
 
 static __always_inline bool is_mapped(const struct address *address)
 {
-    return !(address->word[0] | address->word[1]) && address->word[2] == MAPPED_WORD;
+    return !address->half[0] && address->word[2] == MAPPED_WORD;
 }
 
 static __always_inline bool is_same(const struct address *a, const struct address *b)
 {
-    return a->word[3] == b->word[3] && a->word[2] == b->word[2] && a->word[1] == b->word[1] &&
-           a->word[0] == b->word[0];
+    return a->half[1] == b->half[1] && a->half[0] == b->half[0];
 }
 
 /* First byte of a payload, RFC 7983 section 7. */

@@ -83,14 +83,16 @@ enum reason {
 
 #define REASON_COUNTERS 128 /* slots in the counter map: room to append */
 
+/* The verdict is a bit in one of two constants: no comparisons, one for each reason. */
 static __always_inline int action_of(enum reason reason)
 {
-    switch (reason) {
-#define REASON(name, number, action) \
-    case name:                       \
-        return action;
-        REASONS(REASON)
+#define REASON(name, number, action) (action == XDP_REDIRECT ? 1ULL << number : 0) |
+    const u64 redirects = REASONS(REASON) 0;
 #undef REASON
-    }
-    return XDP_DROP;
+#define REASON(name, number, action) (action == XDP_PASS ? 1ULL << number : 0) |
+    const u64 passes = REASONS(REASON) 0;
+#undef REASON
+    if (redirects >> reason & 1)
+        return XDP_REDIRECT;
+    return passes >> reason & 1 ? XDP_PASS : XDP_DROP;
 }

@@ -128,8 +128,7 @@ static __always_inline struct flow *flow_of(const struct address *client, bool i
                                             u16 vip)
 {
     if (is_v6) {
-        struct flow_key_v6 key = {.client_port = port, .vip = vip};
-        __builtin_memcpy(key.client, client, sizeof(key.client));
+        struct flow_key_v6 key = {.client = *client, .client_port = port, .vip = vip};
         return flows_v6.lookup(&key);
     }
     struct flow_key_v4 key = {client->word[3], port, vip};

@@ -114,24 +114,35 @@ static __always_inline u8 ttl_of(const struct packet *packet)
 /* Bytes in front of the IP header on the way to a nexthop with these VLAN ids. */
 static __always_inline u32 link_length_with(u16 outer_tag, u16 inner_tag)
 {
-    return sizeof(struct ethhdr) + (outer_tag ? sizeof(struct vlan) : 0) +
+    return sizeof(struct ethernet) + (outer_tag ? sizeof(struct vlan) : 0) +
            (inner_tag ? sizeof(struct vlan) : 0);
+}
+
+/* Both at once: they stand in the nexthop as in the frame. */
+static __always_inline void copy_macs(struct ethernet *ethernet, const struct nexthop *nexthop)
+{
+    _Static_assert(__builtin_offsetof(struct nexthop, source_mac) ==
+                       __builtin_offsetof(struct nexthop, destination_mac) + ETH_ALEN,
+                   "as in an Ethernet header");
+    const void *from = nexthop->destination_mac;
+    void *to = ethernet->destination;
+    *(u64 *)to = *(const u64 *)from;
+    *(u32 *)(to + 8) = *(const u32 *)(from + 8);
 }
 
 /* Write Ethernet header and VLAN tags at the front of the frame, which has room for them. An outer
    tag of two is a service tag (IEEE 802.1ad). */
-static __always_inline void write_link(struct ethhdr *ethernet, const struct nexthop *nexthop,
+static __always_inline void write_link(struct ethernet *ethernet, const struct nexthop *nexthop,
                                        u16 outer_tag, u16 inner_tag, bool is_v6)
 {
     __be16 type = is_v6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
     struct vlan *tags = (void *)(ethernet + 1);
-    __builtin_memcpy(ethernet->h_dest, nexthop->destination_mac, ETH_ALEN);
-    __builtin_memcpy(ethernet->h_source, nexthop->source_mac, ETH_ALEN);
+    copy_macs(ethernet, nexthop);
     if (!outer_tag) {
-        ethernet->h_proto = type;
+        ethernet->type = type;
         return;
     }
-    ethernet->h_proto = bpf_htons(inner_tag ? ETH_P_8021AD : ETH_P_8021Q);
+    ethernet->type = bpf_htons(inner_tag ? ETH_P_8021AD : ETH_P_8021Q);
     tags[0].control = bpf_htons(outer_tag);
     tags[0].type = inner_tag ? bpf_htons(ETH_P_8021Q) : type;
     if (inner_tag) {
@@ -140,23 +151,17 @@ static __always_inline void write_link(struct ethhdr *ethernet, const struct nex
     }
 }
 
-static __always_inline void write_ipv4(struct iphdr *ip, const struct envelope *envelope)
+/* Word by word (RFC 791 section 3.1): identification 0, "don't fragment", no options. */
+static __always_inline void write_ipv4(__be32 *words, const struct envelope *envelope)
 {
-    __be32 source = envelope->source.word[3], destination = envelope->destination.word[3];
-    ip->version = 4;
-    ip->ihl = 5;
-    ip->tos = envelope->traffic;
-    ip->tot_len = bpf_htons(sizeof(*ip) + envelope->udp_length);
-    ip->id = 0;
-    ip->frag_off = bpf_htons(IP_DONT_FRAGMENT);
-    ip->ttl = envelope->ttl;
-    ip->protocol = IPPROTO_UDP;
-    ip->saddr = source;
-    ip->daddr = destination;
-    u64 sum = (u64)bpf_htons(0x4500 | envelope->traffic) + ip->tot_len + ip->frag_off;
-    sum += bpf_htons(envelope->ttl << 8 | IPPROTO_UDP);
-    sum += (u64)source + destination;
-    ip->check = ~fold(sum);
+    u32 length = sizeof(struct iphdr) + envelope->udp_length;
+    words[0] = bpf_htonl(0x45000000 | envelope->traffic << 16 | length);
+    words[1] = bpf_htonl(IP_DONT_FRAGMENT);
+    words[3] = envelope->source.word[3];
+    words[4] = envelope->destination.word[3];
+    __be32 lifetime = bpf_htonl(envelope->ttl << 24 | IPPROTO_UDP << 16);
+    u64 sum = (u64)words[0] + words[1] + lifetime + words[3] + words[4];
+    words[2] = lifetime | bpf_htonl(bpf_ntohs(~fold(sum)));
 }
 
 static __always_inline void write_ipv6(struct ipv6hdr *ip, const struct envelope *envelope)
@@ -165,8 +170,8 @@ static __always_inline void write_ipv6(struct ipv6hdr *ip, const struct envelope
     ip->payload_len = bpf_htons(envelope->udp_length);
     ip->nexthdr = IPPROTO_UDP;
     ip->hop_limit = envelope->ttl;
-    __builtin_memcpy(&ip->saddr, &envelope->source, sizeof(ip->saddr));
-    __builtin_memcpy(&ip->daddr, &envelope->destination, sizeof(ip->daddr));
+    write_address(&ip->saddr, &envelope->source);
+    write_address(&ip->daddr, &envelope->destination);
 }
 
 /* Bytes from the IP header to the payload. */
@@ -184,7 +189,7 @@ static __always_inline void *write_headers(struct xdp_md *ctx, const struct next
     void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
     void *network = data + link_length_with(outer_tag, inner_tag);
     struct udphdr *udp = network + header_length(envelope->is_v6) - sizeof(*udp);
-    if (data + sizeof(struct ethhdr) + MAX_TAGS * sizeof(struct vlan) > end ||
+    if (data + sizeof(struct ethernet) + MAX_TAGS * sizeof(struct vlan) > end ||
         (void *)(udp + 1) + behind > end)
         return 0;
     write_link(data, nexthop, outer_tag, inner_tag, envelope->is_v6);
@@ -232,8 +237,8 @@ static __always_inline bool push_spp(struct xdp_md *ctx, const struct packet *pa
     if (!spp)
         return false;
     spp->magic = bpf_htons(SPP_MAGIC);
-    __builtin_memcpy(&spp->client, &client, sizeof(client));
-    __builtin_memcpy(&spp->proxy, &vip->public_address, sizeof(spp->proxy));
+    write_address(&spp->client, &client);
+    write_address(&spp->proxy, &vip->public_address);
     spp->client_port = client_port;
     spp->proxy_port = vip->public_port;
     return true;
@@ -282,7 +287,7 @@ static __always_inline void readdress(void *network, bool is_v6, bool is_source,
         void *place = is_source ? &ipv6->saddr : &ipv6->daddr;
         struct address old = read_address(place);
         growth += negative_sum_of(&old, true);
-        __builtin_memcpy(place, address, sizeof(*address));
+        write_address(place, address);
         ipv6->hop_limit -= 1;
     } else {
         __be32 *place = is_source ? &ip->saddr : &ip->daddr;
@@ -309,7 +314,7 @@ static __always_inline bool rewrite_in_place(struct xdp_md *ctx, const struct pa
         return false;
     void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
     void *network = data + link_length;
-    if (data + sizeof(struct ethhdr) + MAX_TAGS * sizeof(struct vlan) > end ||
+    if (data + sizeof(struct ethernet) + MAX_TAGS * sizeof(struct vlan) > end ||
         network + header_length(is_v6) > end)
         return false;
     write_link(data, nexthop, outer_tag, inner_tag, is_v6);

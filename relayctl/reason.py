@@ -85,6 +85,7 @@ class Reason(enum.IntEnum):
         return self.name.lower()
 
 
+SLOW_FROM = 64  # reasons from here on are counted by the packet process
 COUNTERS = 128  # slots in the counter maps: room to append
 
 PUNTS = frozenset(

@@ -36,7 +36,7 @@ class Nexthop:
 
 
 NEXTHOP = struct.Struct("=BBHHH6s6s16s")
-"""valid, port, mtu, tag, tag, source MAC, destination MAC, gateway (network order, IPv4 mapped)."""
+"""valid, port, mtu, tag, tag, destination MAC, source MAC, gateway (network order, IPv4 mapped)."""
 
 assert NEXTHOP.size == 36
 
@@ -49,15 +49,15 @@ def pack_nexthop(nexthop: Nexthop | None) -> bytes:
         nexthop.port,
         nexthop.mtu,
         *nexthop.tags,
-        nexthop.source_mac,
         nexthop.destination_mac,
+        nexthop.source_mac,
         pack_host(nexthop.gateway),
     )
 
 
 def unpack_nexthop(packed: bytes) -> Nexthop | None:
     """None for an entry that was never used."""
-    valid, port, mtu, outer, inner, source_mac, destination_mac, gateway = NEXTHOP.unpack(packed)
+    valid, port, mtu, outer, inner, destination_mac, source_mac, gateway = NEXTHOP.unpack(packed)
     if not port:
         return None
     return Nexthop(

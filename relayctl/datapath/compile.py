@@ -105,6 +105,7 @@ def flags(defines: list[str]) -> list[str]:
     triplet = sysconfig.get_config_var("MULTIARCH") or ""
     return [
         "-Wall",
+        "-fno-strict-aliasing",  # headers are read and written in larger units than their fields
         "-fms-extensions",  # headers of kernel 6.19 and later use them
         f"-I{SOURCE}",  # BCC compiles from a virtual file: "" finds nothing beside it
         *("-idirafter", "/usr/include", "-idirafter", f"/usr/include/{triplet}"),

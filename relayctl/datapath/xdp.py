@@ -32,11 +32,10 @@ from relayctl.datapath.libbpf import BpfError, Program
 from relayctl.datapath.pins import discard, settle
 from relayctl.datapath.spec import Interface, Mode, Spec, pin_directory
 from relayctl.flow import Flow, FlowKey, Prefixes, pack_flow, pack_key, unpack_flow, unpack_key
-from relayctl.reason import Reason
+from relayctl.reason import SLOW_FROM, Reason
 from relayctl.wire.route_token import Key
 
 _COMPILE_S = 60.0  # seconds; it takes less than one
-_PROGRAM_REASONS = range(64)
 
 _log = logging.getLogger(__name__)
 
@@ -226,7 +225,7 @@ class XdpDatapath:
         """Counters of the program and, since its last write, of the packet process."""
         counts = {}
         for reason in Reason:
-            if reason in _PROGRAM_REASONS:
+            if reason < SLOW_FROM:
                 values = self._reasons.lookup_per_cpu(_index(reason))
             else:
                 values = [self._slow_reasons.lookup(_index(reason)) or b""]

@@ -30,7 +30,7 @@ from relayctl.packet.outlets import Outlets
 from relayctl.packet.sockets import Datagram, PacketSocket, RawSocket
 from relayctl.packet.upkeep import Upkeep
 from relayctl.packet.view import PacketView
-from relayctl.reason import PUNTS, Reason
+from relayctl.reason import PUNTS, SLOW_FROM, Reason
 from relayctl.wire.spp import HEADER_SIZE
 
 BATCH = 64  # datagrams per socket and turn
@@ -66,7 +66,9 @@ class PacketProcess:
         self._channel = channel
         self._commands = commands
         self._reads = False
-        self._counts: Counter[Reason] = Counter()
+        self._counts = Counter(  # go on where an earlier process stopped, as the program's do
+            {reason: n for reason, n in datapath.reasons().items() if n and reason >= SLOW_FROM}
+        )
         self._received = 0
         self._copy: Iterator[FlowsPart] = iter(())
         self._generation = 0

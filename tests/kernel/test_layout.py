@@ -41,8 +41,8 @@ NEXTHOP_FIELDS = [
     "port",
     "mtu",
     "tags",
-    "source_mac",
     "destination_mac",
+    "source_mac",
     "gateway",
 ]
 

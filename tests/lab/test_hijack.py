@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from relayctl.packet.token_flows import MAX_NEW
 from relayctl.reason import Reason
 from relayctl.wire.route_token import Route, mint
 from tests.kernel.packets import frame
@@ -23,6 +24,8 @@ from tests.lab.victim import Victim, dropped, grown, spy_on, target
 
 REPEATS = 20
 SWEEP_S = 2.5  # until the relay knows whose an SSRC is
+OPENS_S = 0.5
+SHOWN_S = 1.5  # until the API knows the flows of the socket datapath; unconfirmed ones live 5 s
 
 
 @pytest.fixture(scope="module", params=["xdp", "socket"])
@@ -47,10 +50,12 @@ def attacker(deployment: Deployment) -> Iterator[Attacker]:
 
 def test_a_check_without_the_password_is_not_answered(victim: Victim, attacker: Attacker) -> None:
     site, source = victim.services.site, random.Random(1)
-    before = dropped(victim.services)
     unsigned = victim.check[:20] + b"\x00\x06" + len(victim.username).to_bytes(2, "big")
     unsigned += victim.username + bytes(-len(victim.username) % 4)
     unsigned = unsigned[:2] + (len(unsigned) - 20).to_bytes(2, "big") + unsigned[4:]
+    attacker.send([unsigned], site.vip)  # a token may knock 16 times a second, a flow is open
+    time.sleep(OPENS_S)
+    before = dropped(victim.services)
     for request in (
         binding_request(source, victim.username),
         binding_request(source, victim.token + b":nope"),
@@ -123,7 +128,6 @@ def test_a_token_of_another_endpoint_does_not_take_the_flow(
     victim.expect_unharmed()
 
 
-@pytest.mark.xfail(reason="the relay does not count the flows of a token yet")
 def test_one_token_makes_few_flows(victim: Victim, attacker: Attacker) -> None:
     """Sources are free to invent, tokens are not: whoever has one must not fill the table."""
     site = victim.services.site
@@ -131,6 +135,7 @@ def test_one_token_makes_few_flows(victim: Victim, attacker: Attacker) -> None:
     sources = [(f"10.1.0.{number}", 40000) for number in range(50, 250)]
     packets = [frame(source, site.vip, request)[14:] for source in sources]
     attacker.send_raw(packets, site.vip[0], 500)
+    time.sleep(SHOWN_S)
     new = [flow for flow in victim.services.flows() if flow["state"] == "new"]
     victim.expect_unharmed()
-    assert len(new) <= 8
+    assert 0 < len(new) <= MAX_NEW

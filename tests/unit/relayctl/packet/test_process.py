@@ -58,6 +58,7 @@ class Process:
         interfaces: frozenset[int] = frozenset(),
         transparent: bool = False,
         held: Mapping[FlowKey, Flow] = MappingProxyType({}),
+        counted: Mapping[Reason, int] = MappingProxyType({}),
     ) -> None:
         self.config = local_config()
         self.vip = self.config.vips[0].public
@@ -70,6 +71,7 @@ class Process:
             else SocketDatapath(capacity, {self.vip: 1, self.vip_6: 2}, policy)
         )
         self.datapath.write_keys({1: KEY})
+        self.datapath.write_slow_reasons(counted)
         for key, flow in held.items():
             self.datapath.flows.install(key, flow)
         view_config = self.config.model_copy(
@@ -333,3 +335,12 @@ def test_the_heartbeat_tells_what_the_sockets_saw(start: Start, peers: Peers) ->
     assert (heartbeat.socket_drops, heartbeat.keys) == (0, (1,))
     assert heartbeat.reasons[Reason.PUNT_FIRST] == 1
     assert process.datapath.alive() >= heartbeat.stamp
+
+
+def test_counters_go_on_where_an_earlier_process_stopped(peers: Peers) -> None:
+    process = Process(counted={Reason.SLOW_INSTALLED: 7, Reason.FORWARD: 3})
+    try:
+        first_packet(process, peers)
+        assert process.count(Reason.SLOW_INSTALLED, at_least=8) == 8
+    finally:
+        process.stop()

@@ -1,0 +1,1 @@
+"""What an attacker or an operator does to a live relay, with calls going on."""
