@@ -338,7 +338,7 @@ def test_the_heartbeat_tells_what_the_sockets_saw(start: Start, peers: Peers) ->
 
 
 def test_counters_go_on_where_an_earlier_process_stopped(peers: Peers) -> None:
-    process = Process(counted={Reason.SLOW_INSTALLED: 7, Reason.FORWARD: 3})
+    process = Process(False, counted={Reason.SLOW_INSTALLED: 7, Reason.FORWARD: 3})
     try:
         first_packet(process, peers)
         assert process.count(Reason.SLOW_INSTALLED, at_least=8) == 8
