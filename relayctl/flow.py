@@ -4,6 +4,7 @@ Pure. The layout is that of `bpf/flow.h`; tests compare sizes and offsets.
 """
 
 import enum
+import functools
 import struct
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -111,6 +112,7 @@ Prefixes = Mapping[int, bytes]
 """Cluster id → the first 12 bytes of its endpoints' addresses. IPv4 clusters need no entry."""
 
 
+@functools.lru_cache(maxsize=1024)  # of one first packet: looked up, installed, remembered
 def pack_key(key: FlowKey) -> bytes:
     """8 bytes for an IPv4 client, 24 for an IPv6 one."""
     host, port = key.client
