@@ -89,6 +89,10 @@ class Routes:
         way = self._cache[host] = route.way(host) if route else None
         return way
 
+    def gateways(self) -> Iterable[Way]:
+        """Every neighbour that some route leads over."""
+        return self._gateways.values()
+
     def gateway(self, port: int, gateway: str) -> Way | None:
         """That neighbour, with the smallest MTU of the routes over it; None if there are none."""
         return self._gateways.get((port, gateway))

@@ -59,7 +59,14 @@ class PacketView:
         return not self._in_kernel or self._routes is not None
 
     def take_routes(self, routes: Routes) -> None:
+        """Gateways get their nexthops at once: the first call is not to wait for a MAC address."""
         self._routes = routes
+        self._use_gateways()
+
+    def _use_gateways(self) -> None:
+        for way in self._routes.gateways() if self._routes else ():
+            if way.port:
+                self._index_of(way)
 
     def flow(self, key: FlowKey) -> Flow | None:
         return self._datapath.flows.get(key)
@@ -87,8 +94,10 @@ class PacketView:
         way = self._routes.find(host) if self._routes else None
         if way is None:
             return None
-        if not way.port:  # it leaves by an interface without the program
-            return 0
+        # port 0: it leaves by an interface without the program
+        return self._index_of(way) if way.port else 0
+
+    def _index_of(self, way: Way) -> int:
         index = self._index.find(way, self.stamp)
         if index is None:
             index = self._index.reserve(way, self.stamp)
@@ -101,7 +110,8 @@ class PacketView:
         return index
 
     def retire(self, index: int) -> bool:
-        """Give up a nexthop that no flow uses. False if it was used a moment ago."""
+        """Give up a nexthop without flows. False if it was used a moment ago, or is a gateway."""
+        self._use_gateways()
         if not self._index.release(index, self.stamp, RETIRE_AFTER):
             return False
         self._datapath.write_nexthop(index, None)

@@ -39,9 +39,10 @@ class Label(enum.StrEnum):
 
 
 _NO_FLOW = (Reason.DROP_NO_FLOW,)
-_ORPHAN = (Reason.PUNT_ORPHAN, Reason.SLOW_ORPHAN)
-_BAD_USERNAME = (Reason.PUNT_FIRST, Reason.SLOW_BAD_USERNAME)
-_FORGED = (Reason.PUNT_FIRST, Reason.SLOW_FORGED)
+# A few of them reach user space: the share of one client address.
+_ORPHAN = (Reason.DROP_ORPHAN_CLIENT_BUDGET,)
+_SHAPE = (Reason.DROP_STUN_SHAPE,)
+_FORGED = (Reason.DROP_FORGED,)
 
 FATES: Mapping[Label, tuple[Reason, ...]] = {
     Label.EMPTY: _NO_FLOW,
@@ -58,18 +59,18 @@ FATES: Mapping[Label, tuple[Reason, ...]] = {
     Label.STUN_TRAILED: _NO_FLOW,
     Label.STUN_ODD: _NO_FLOW,
     Label.STUN_NO_COOKIE: _NO_FLOW,
-    Label.STUN_BARE: _BAD_USERNAME,
-    Label.STUN_OVERRUN: (Reason.PUNT_FIRST, Reason.SLOW_MALFORMED),
-    Label.STUN_LATE: _BAD_USERNAME,
-    Label.STUN_UNSIGNED: _BAD_USERNAME,
-    Label.NO_COLON: _BAD_USERNAME,
-    Label.SHORT_UFRAG: _BAD_USERNAME,
-    Label.LONG_UFRAG: _BAD_USERNAME,
-    Label.BAD_CHARACTERS: _BAD_USERNAME,
-    Label.BAD_VERSION: _BAD_USERNAME,
+    Label.STUN_BARE: _SHAPE,
+    Label.STUN_OVERRUN: _SHAPE,
+    Label.STUN_LATE: _SHAPE,
+    Label.STUN_UNSIGNED: _SHAPE,
+    Label.NO_COLON: _SHAPE,
+    Label.SHORT_UFRAG: _SHAPE,
+    Label.LONG_UFRAG: _SHAPE,
+    Label.BAD_CHARACTERS: _SHAPE,
+    Label.BAD_VERSION: _SHAPE,
     Label.FORGED: _FORGED,
     Label.BENT_TOKEN: _FORGED,
-    Label.UNKNOWN_KEY: (Reason.PUNT_FIRST, Reason.SLOW_UNKNOWN_KEY),
+    Label.UNKNOWN_KEY: (Reason.DROP_UNKNOWN_KEY,),
     Label.FOREIGN_CLUSTER: (Reason.PUNT_FIRST, Reason.SLOW_UNKNOWN_CLUSTER),
     Label.NOT_ALLOWED: (Reason.PUNT_FIRST, Reason.SLOW_NOT_ALLOWED),
 }

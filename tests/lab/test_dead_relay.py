@@ -11,7 +11,7 @@ from tests.clients.lean_driver import LeanDriver
 from tests.lab import http
 from tests.lab.attacker import Attacker
 from tests.lab.deployment import Deployment, deploy
-from tests.lab.hostile import FORGED
+from tests.lab.victim import authentic_request
 
 RATE = 50.0
 UNHEARD_S = 5  # longer than the program waits for a heartbeat
@@ -36,11 +36,16 @@ def lean(deployment: Deployment) -> Iterator[LeanDriver]:
     assert call["gap_ms"] < 800
 
 
+def unheard(deployment: Deployment) -> list[bytes]:
+    """What a packet process would hear, were there one."""
+    return [authentic_request(deployment.services)] * int(UNHEARD_S * RATE)
+
+
 def test_killed_daemon(deployment: Deployment, lean: LeanDriver) -> None:
     site = deployment.site
     with Attacker(site.client, site.client_host) as attacker:
         deployment.services.relay.kill()
-        attacker.send([FORGED] * int(UNHEARD_S * RATE), site.vip, RATE)
+        attacker.send(unheard(deployment), site.vip, RATE)
         assert attacker.answers() == []
 
 
@@ -50,7 +55,7 @@ def test_killed_packet_process(deployment: Deployment, lean: LeanDriver) -> None
     status = http.request(site.relay, f"{site.admin_url}/v1/status").json()
     with Attacker(site.client, site.client_host) as attacker:
         os.kill(status["packet_process_pid"], signal.SIGKILL)
-        attacker.send([FORGED] * int(UNHEARD_S * RATE), site.vip, RATE)
+        attacker.send(unheard(deployment), site.vip, RATE)
         assert attacker.answers() == []
     assert relay.process.wait(5) == 1
     assert "the packet process was killed by signal 9" in relay.tail()
@@ -60,7 +65,7 @@ def test_stopped_daemon(deployment: Deployment, lean: LeanDriver) -> None:
     site = deployment.site
     with Attacker(site.client, site.client_host) as attacker:
         assert deployment.services.relay.stop() == 0
-        attacker.send([FORGED] * int(UNHEARD_S * RATE), site.vip, RATE)
+        attacker.send(unheard(deployment), site.vip, RATE)
         assert attacker.answers() == []
 
 

@@ -15,6 +15,7 @@ from tests.lab.attacker import Attacker
 from tests.lab.deployment import Deployment, Place, deploy
 from tests.lab.hostile import FORGED
 from tests.lab.relay_counts import PROGRAM, SLOW, RelayCounts
+from tests.lab.victim import authentic_request
 
 CLIENT = (topology.CLIENT, 40000)
 OUTSIDE = ("10.3.0.1", 40000)  # the router: nothing stands between it and the relay
@@ -119,7 +120,8 @@ def test_a_bad_checksum_is_dropped_by_the_socket(
     deployment: Deployment, grown: Callable[[], RelayCounts]
 ) -> None:
     vip = deployment.site.vip
-    wrong = [packet(FORGED, vip, sum=number) for number in (1, 0xFFFF, 0x1234)]
+    request = authentic_request(deployment.services)
+    wrong = [packet(request, vip, sum=number) for number in (1, 0xFFFF, 0x1234)]
     with Attacker(deployment.site.client, deployment.site.client_host) as attacker:
         attacker.send_raw(wrong, vip[0], 100)
         assert attacker.answers() == []

@@ -2,6 +2,7 @@
 endpoint learns the true client, and after the first packet the kernel carries everything."""
 
 import random
+import select
 import socket
 import struct
 from collections.abc import Iterator
@@ -66,12 +67,19 @@ def request(token: bytes) -> bytes:
     return header + attribute
 
 
-def connect(reach: Reach, client: Family, endpoint: Family, vip: Address) -> socket.socket:
+def connect(
+    reach: Reach, client: Family, endpoint: Family, vip: Address, tries: int = 1
+) -> socket.socket:
     """A client whose first packet went through and came back."""
     sock = udp(reach.client, CLIENT[client])
     sock.connect(vip)
     first = request(token(endpoint))
-    sock.send(first)
+    for _ in range(tries - 1):
+        sock.send(first)
+        if select.select([sock], [], [], 0.2)[0]:
+            break
+    else:
+        sock.send(first)
     assert sock.recv(2048) == first
     return sock
 
@@ -151,7 +159,9 @@ def test_the_socket_datapath_reaches_as_far(user: Reach, client: Family, endpoin
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_transparent_endpoints_see_their_clients(transparent: Reach, family: Family) -> None:
-    with connect(transparent, family, family, VIP[family]) as sock:
+    # The first reply may come before the MAC address of a client on the link is known; it is then
+    # dropped, since only the kernel could carry it.
+    with connect(transparent, family, family, VIP[family], tries=3) as sock:
         talk(transparent, sock)
         before = transparent.reasons()
         talk(transparent, sock)

@@ -3,9 +3,12 @@
 import pytest
 
 from tests.report import judge
-from tests.siege import full_table, key_rotation
+from tests.siege import full_table, key_rotation, stage
 
-pytestmark = pytest.mark.usefixtures("lab_prefix")
+
+@pytest.fixture(autouse=True)
+def _prefix(lab_prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "PREFIX", lab_prefix)
 
 
 def test_a_full_table_refuses_newcomers_and_keeps_its_flows() -> None:

@@ -4,9 +4,12 @@ reads. A small siege each; `make siege` lays the large ones."""
 import pytest
 
 from tests.lab.service_config import Datapath
-from tests.siege import odd_packets, spoofed_transceiver
+from tests.siege import odd_packets, spoofed_transceiver, stage
 
-pytestmark = pytest.mark.usefixtures("lab_prefix")
+
+@pytest.fixture(autouse=True)
+def _prefix(lab_prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "PREFIX", lab_prefix)
 
 
 @pytest.mark.parametrize("datapath", ["xdp", "socket"])

@@ -3,9 +3,12 @@
 import pytest
 
 from tests.lab.service_config import Datapath
-from tests.siege import takeover
+from tests.siege import stage, takeover
 
-pytestmark = pytest.mark.usefixtures("lab_prefix")
+
+@pytest.fixture(autouse=True)
+def _prefix(lab_prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "PREFIX", lab_prefix)
 
 
 @pytest.mark.parametrize("datapath", ["xdp", "socket"])

@@ -1,23 +1,34 @@
 """A call under attack, and what an attacker knows about it and about the relay."""
 
 import contextlib
+import random
 import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from relayctl.wire.address import Address, parse, render
+from relayctl.wire.address import Address, pack_host, parse, render
+from relayctl.wire.route_token import Route, mint
 from tests.clients.lean_driver import LeanDriver
 from tests.lab import frame as frames
 from tests.lab import http
 from tests.lab.deployment import Deployment
 from tests.lab.frame import Datagram, Kind
-from tests.lab.hostile import Target
+from tests.lab.hostile import Target, binding_request
 from tests.lab.service_config import CLUSTER
 from tests.lab.services import Services
 
 QUIET_S = 0.2
+
+
+def authentic_request(services: Services) -> bytes:
+    """A Binding request that opens a flow to the transceiver, as often as it comes: no call of
+    that name is there."""
+    host, port = services.site.endpoint
+    number = int.from_bytes(pack_host(host)[12:], "big")
+    token = mint(services.setup.key, Route(CLUSTER, number, port, random.randbytes(3)))
+    return binding_request(random.Random(1), token.encode() + b":abcd")
 
 
 def target(services: Services) -> Target:

@@ -39,7 +39,7 @@ BPF_ARRAY(progress, struct progress, 1);
 BPF_DEVMAP(wires, 1);
 
 #define PATIENCE 6000   /* looks at the clock, some 30 ns each */
-#define CATCH_UP 500000 /* ns */
+#define CATCH_UP 2000000 /* ns */
 
 static __always_inline u64 chance(struct progress *at)
 {

@@ -30,7 +30,7 @@ HERE = Path(__file__).parent
 _IP = 14  # offset
 _STEADY_NICE = -10  # of a steady rate, which has to be on time
 BURST = 64
-_TURN = 1 << 14  # frames between two looks at the clock: some 10 ms
+_TURN, _TURN_S = 1 << 17, 0.5  # frames, or seconds of a steady rate, to a run: its end takes 30 ms
 _SHAPE = struct.Struct("=QIIII")
 _PLAN = struct.Struct("=QQIIII")
 _PROGRESS = struct.Struct("=QQQII")
@@ -115,7 +115,7 @@ class Flood:
             _ONLY, _PROGRESS.pack(0, 0, random.getrandbits(63) | 1, 0, 0)
         )
         began, sent = time.monotonic(), 0
-        turn = _TURN if rate is None else max(burst, min(_TURN, round(rate / 100)))
+        turn = _TURN if rate is None else max(burst, round(rate * _TURN_S))
         with _on_cpu(CPU, _STEADY_NICE if rate else 0):
             while sent < limit and not self._stop.is_set() and time.monotonic() < began + seconds:
                 bpf.run_live(self._compiled.program, self._frame, turn, batch=burst)

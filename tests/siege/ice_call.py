@@ -1,9 +1,11 @@
 """A call that gets as far as ICE: enough to own a route token, and to be checked."""
 
+import contextlib
 import secrets
 import select
 import socket
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from urllib.parse import urljoin
@@ -61,8 +63,10 @@ class IceCall:
         return float("inf")
 
     def hang_up(self) -> None:
+        """The call may have ended by itself: nobody who does no more than ICE stays for long."""
         request = urllib.request.Request(self._location, method="DELETE")
-        self._node.call(lambda: _ask(request))
+        with contextlib.suppress(urllib.error.HTTPError):
+            self._node.call(lambda: _ask(request))
 
     def _begin(self, now: float) -> None:
         self._agent.start(self._ice, self._answer.ice, self._answer.address, now)

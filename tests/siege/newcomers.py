@@ -28,6 +28,8 @@ WITHIN_S = 1.0
 STEADY_S = 1.0
 MEDIA = b"\x80\x6f" + bytes(98)  # what an endpoint sends only to an address that it has proven
 
+_SO_RCVBUFFORCE, _RECEIVE_BUFFER = 33, 4 << 20
+
 
 class Echo:
     """An endpoint that sends back what it gets. A context manager."""
@@ -83,6 +85,8 @@ class Newcomers:
         source = random.Random(count)
         self.requests = [binding_request(source, token + b":abcd") for token in self.tokens]
         self.sockets = [site.client.udp(site.client_host) for _ in range(count)]
+        for sock in self.sockets:  # thousands of packets, if need be
+            sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
 
     def __enter__(self) -> "Newcomers":
         return self

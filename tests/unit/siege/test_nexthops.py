@@ -8,7 +8,7 @@ RATE = 20_000.0
 
 
 @pytest.mark.parametrize(
-    ("seconds", "stale", "excess"), [(0.010, 200, 0), (0.010, 220, 0), (0.010, 221, 1), (0.0, 0, 0)]
+    ("seconds", "stale", "excess"), [(0.010, 200, 0), (0.010, 260, 0), (0.010, 261, 1), (0.0, 0, 0)]
 )
 def test_packets_beyond_the_change(seconds: float, stale: int, excess: int) -> None:
     assert Change(seconds, stale).excess(RATE) == excess

@@ -59,8 +59,16 @@ def test_a_new_nexthop_is_reserved_written_and_told_once(fixture: Fixture) -> No
     index = fixture.view.nexthop(ENDPOINT[0])
     assert index
     assert fixture.view.nexthop(ENDPOINT[0]) == index
-    assert fixture.told == [(index, Way(2, "10.2.0.2", 1400))]
-    assert fixture.datapath.nexthops() == {index: Nexthop(2, "10.2.0.2", mtu=1400)}
+    assert fixture.told[1:] == [(index, Way(2, "10.2.0.2", 1400))]
+    assert fixture.datapath.nexthops()[index] == Nexthop(2, "10.2.0.2", mtu=1400)
+
+
+def test_a_gateway_has_its_nexthop_before_the_first_call_and_keeps_it(fixture: Fixture) -> None:
+    ((index, way),) = fixture.told
+    assert fixture.view.nexthop("198.51.100.7") == index
+    assert fixture.datapath.nexthops() == {index: Nexthop(way.port, way.gateway, mtu=way.mtu)}
+    fixture.view.stamp += 2 * RETIRE_AFTER
+    assert not fixture.view.retire(index)
 
 
 def test_hosts_behind_one_gateway_share_a_nexthop(fixture: Fixture) -> None:
@@ -69,7 +77,7 @@ def test_hosts_behind_one_gateway_share_a_nexthop(fixture: Fixture) -> None:
 
 def test_an_interface_without_the_program_has_no_nexthop(fixture: Fixture) -> None:
     assert fixture.view.nexthop("192.0.2.1") == 0
-    assert fixture.told == []
+    assert len(fixture.told) == 1  # the gateway
 
 
 def test_the_socket_datapath_needs_no_nexthops() -> None:
@@ -84,7 +92,7 @@ def test_a_nexthop_retires_only_when_it_is_not_used(fixture: Fixture) -> None:
     assert not fixture.view.retire(index)
     fixture.view.stamp += 1
     assert fixture.view.retire(index)
-    assert fixture.datapath.nexthops() == {}
+    assert index not in fixture.datapath.nexthops()
 
 
 def test_tombstones_end_and_are_limited(fixture: Fixture) -> None:
@@ -147,7 +155,7 @@ def test_both_families_have_nexthops_and_owners() -> None:
     )
     index = view.nexthop(ENDPOINT_6[0])
     assert index
-    assert datapath.nexthops() == {index: Nexthop(2, "fd00:2::2", mtu=1400)}
+    assert datapath.nexthops()[index] == Nexthop(2, "fd00:2::2", mtu=1400)
     assert view.nexthop(CLIENT_6[0]) not in (None, 0, index)
     assert view.owner(ENDPOINT_6) == 9
     assert view.owner(("fd00:2::1", 5100)) is None
