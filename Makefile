@@ -40,7 +40,7 @@ test-kernels: setup ## load, attach and test on stock Debian kernels in QEMU; bu
 	@$(PYTHON) -m tests.kernels.run $(if $(KERNEL),--kernel $(KERNEL))
 
 test: setup lint ## trust it: everything below
-	$(MAKE) -j2 --output-sync=target test-hostile test-unit test-kernel test-path # two at once: none measures time
+	$(MAKE) -j3 --output-sync=target test-hostile test-path test-unit test-kernel # at once: none measures time
 	$(MAKE) test-lab test-browser
 
 lint: setup ## style, types, import directions
@@ -69,7 +69,7 @@ test-hostile: ## bad input and bad starts, in network namespaces (root)
 PATH_TESTS := $(wildcard tests/lab/test_siege_*.py) tests/lab/test_reach.py tests/lab/test_nexthops.py
 
 test-path: ## the relay alone between clients and endpoints, in network namespaces (root)
-	LAB_PREFIX=fp- $(PYTEST) -q $(PATH_TESTS)
+	LAB_PREFIX=fp- $(PYTEST) -q -m "not slow" $(PATH_TESTS)
 
 test-lab: ## end to end in network namespaces, both datapaths (root)
 	$(PYTEST) -q tests/lab $(addprefix --ignore=,$(HOSTILE) $(PATH_TESTS))

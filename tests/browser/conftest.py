@@ -13,10 +13,6 @@ from tests.lab.topology import Lab
 _PREFIX = "fb-"
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "slow: over half a minute; left out by -m 'not slow'")
-
-
 @pytest.fixture(scope="session")
 def prefix() -> str:
     reason = namespace.unavailable()

@@ -20,6 +20,7 @@ def test_a_full_table_refuses_newcomers_and_keeps_its_flows() -> None:
     }
 
 
+@pytest.mark.slow
 def test_keys_change_under_calls() -> None:
     results = judge(key_rotation.TARGETS, key_rotation.measure().values)
     assert [result for result in results if not result.ok] == []

@@ -12,7 +12,7 @@ def _prefix(lab_prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage, "PREFIX", lab_prefix)
 
 
-@pytest.mark.parametrize("datapath", ["xdp", "socket"])
+@pytest.mark.parametrize("datapath", ["xdp", pytest.param("socket", marks=pytest.mark.slow)])
 def test_a_transceiver_outside_reaches_no_client(datapath: Datapath) -> None:
     values = spoofed_transceiver.measure(datapath, 100).values
     assert values[f"spoofed_transceiver_delivered_{datapath}"] == 0

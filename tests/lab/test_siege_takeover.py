@@ -11,7 +11,7 @@ def _prefix(lab_prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage, "PREFIX", lab_prefix)
 
 
-@pytest.mark.parametrize("datapath", ["xdp", "socket"])
+@pytest.mark.parametrize("datapath", ["xdp", pytest.param("socket", marks=pytest.mark.slow)])
 def test_a_thief_does_not_get_the_flow(datapath: Datapath) -> None:
     values = takeover.spoof(datapath, 100).values
     assert values[f"takeover_spoofed_succeeded_{datapath}"] == 0
