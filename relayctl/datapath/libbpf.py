@@ -272,16 +272,22 @@ class Link(Handle):
 def all_links() -> Iterator[Link]:
     """Every BPF link of the system; each is closed when the next one is asked for."""
     id = ctypes.c_uint32(0)
-    while True:
-        try:
-            call("list BPF links", "bpf_link_get_next_id", id, ctypes.byref(id))
-            fd = call(f"open BPF link {id.value}", "bpf_link_get_fd_by_id", id)
-        except BpfError as error:
-            if error.errno != errno.ENOENT:
-                raise
-            return
+    while _found("list BPF links", "bpf_link_get_next_id", id, ctypes.byref(id)) is not None:
+        fd = _found(f"open BPF link {id.value}", "bpf_link_get_fd_by_id", id)
+        if fd is None:  # it went meanwhile
+            continue
         with Link(fd) as link:
             yield link
+
+
+def _found(action: str, function: str, *arguments: object) -> int | None:
+    """`call`, or None for what is not there."""
+    try:
+        return call(action, function, *arguments)
+    except BpfError as error:
+        if error.errno != errno.ENOENT:
+            raise
+        return None
 
 
 class _QueryOptions(ctypes.Structure):
