@@ -91,7 +91,7 @@ def open_token(keys: Mapping[int, Key], token: bytes) -> Route:
         raw = binascii.a2b_base64(token, strict_mode=True)
     except binascii.Error:
         raw = b""
-    if len(raw) != _SIZE:  # padded ones are shorter
+    if (len(token), len(raw)) != (LENGTH, _SIZE):  # 24 with padding are fewer bytes, 25 as many
         raise TokenError(Reject.MALFORMED, f"want {LENGTH} base64 characters")
     tag = raw[1:7]
     version, key_id = raw[0] >> 5, raw[0] & 31

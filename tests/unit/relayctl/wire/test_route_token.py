@@ -72,6 +72,7 @@ def test_raises_only_token_error(token: bytes) -> None:
         pytest.param(b"A" * 256, Reject.MALFORMED, id="long"),
         pytest.param(b"IWwJ+/iUTKZerg88cJwZO0e-", Reject.MALFORMED, id="alphabet"),
         pytest.param(b"A" * 24, Reject.MALFORMED, id="version_0"),
+        pytest.param(b"IWwJ+/iUTKZerg88cJwZO0e0=", Reject.MALFORMED, id="padded"),
         pytest.param(b"IgwJ+/iUTKZerg88cJwZO0e0", Reject.UNKNOWN_KEY, id="key_2"),
         pytest.param(b"IWwJ+/iUTKZerg88cJwZO0e1", Reject.FORGED, id="nonce"),
     ],
