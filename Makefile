@@ -61,14 +61,14 @@ test-unit: ## unit and property tests
 test-kernel: ## packet in, packet and reason out, through the real program (root)
 	$(PYTEST) -q tests/kernel
 
-HOSTILE := $(wildcard tests/lab/test_hostile_*.py tests/lab/test_bad_*.py) tests/lab/test_hijack.py tests/lab/test_dead_relay.py
+HOSTILE := $(wildcard tests/lab/test_hostile_*.py tests/lab/test_bad_*.py)
 
 test-hostile: ## bad input and bad starts, in network namespaces (root)
 	$(PYTEST) -q $(HOSTILE)
 
-PATH_TESTS := $(wildcard tests/lab/test_siege_*.py) tests/lab/test_reach.py tests/lab/test_nexthops.py
+PATH_TESTS := $(wildcard tests/lab/test_siege_*.py) $(addprefix tests/lab/test_,hijack.py dead_relay.py reach.py nexthops.py)
 
-test-path: ## the relay alone between clients and endpoints, in network namespaces (root)
+test-path: ## the relay between clients, endpoints and attackers, in network namespaces (root)
 	LAB_PREFIX=fp- $(PYTEST) -q -m "not slow" $(PATH_TESTS)
 
 test-lab: ## end to end in network namespaces, both datapaths (root)
