@@ -119,7 +119,7 @@ class _ProgramInfo(ctypes.Structure):
     )
 
 
-class _TestRunOptions(ctypes.Structure):
+class TestRunOptions(ctypes.Structure):
     """struct bpf_test_run_opts"""
 
     _fields_ = (
@@ -184,8 +184,8 @@ class Program(Handle):
         """
         out = ctypes.create_string_buffer(len(packet) + 256)
         context = (ctypes.c_uint32 * 6)(metadata, len(packet), 0, ifindex, 0, 0)  # struct xdp_md
-        options = _TestRunOptions(
-            sz=ctypes.sizeof(_TestRunOptions),
+        options = TestRunOptions(
+            sz=ctypes.sizeof(TestRunOptions),
             data_in=packet,
             data_out=ctypes.addressof(out),
             data_size_in=len(packet),

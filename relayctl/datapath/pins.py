@@ -182,8 +182,8 @@ def _require_memory(spec: Spec) -> None:
     needed, free = memory(spec), _available()
     if needed > free:
         raise DatapathError(
-            f"the maps for max_flows = {spec.max_flows} need {needed / 1e6:.1f} MB of kernel "
-            f"memory, {free / 1e6:.1f} MB are free; lower max_flows"
+            f"max_flows = {spec.max_flows}, max_flows_v6 = {spec.max_flows_v6}: the maps need "
+            f"{needed / 1e6:.1f} MB of kernel memory, {free / 1e6:.1f} MB are free; lower them"
         )
 
 

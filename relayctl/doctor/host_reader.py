@@ -86,7 +86,7 @@ def _driver(name: str) -> str:
 def _channels(ethtool: Any, name: str) -> Channels | None:
     try:
         found = ethtool.get_channels(name)
-    except Exception:  # as for features
+    except Exception:  # pyroute2 raises several kinds for a device without ethtool operations
         return None
     used = (found.combined_count or 0) + (found.tx_count or 0)
     return Channels(used, (found.max_combined or 0) + (found.max_tx or 0)) if used else None
@@ -95,7 +95,7 @@ def _channels(ethtool: Any, name: str) -> Channels | None:
 def _features(ethtool: Any, name: str) -> frozenset[str]:
     try:
         features = ethtool.get_features(name)
-    except Exception:  # pyroute2 raises several kinds for a device without ethtool operations
+    except Exception:  # likewise
         return frozenset()
     return frozenset(key for key, feature in features.features.items() if feature.enable)
 

@@ -63,7 +63,7 @@ class Generator:
         if tokens:
             keys = b"".join(_index(i) for i in range(len(tokens)))
             values = b"".join(token + struct.pack("=Q", words(token)) for token in tokens)
-            bpf.update_batch(self._compiled.map("tokens"), keys, values)
+            self._compiled.map("tokens").update_batch(keys, values)
 
     @property
     def program(self) -> Program:

@@ -71,8 +71,17 @@ class NewCalls:
         )
         unload(INSTANCE)
         self._relay.carry(0)
-        time.sleep(1.0)  # it attaches and resolves
         self._datapath = open_readonly(INSTANCE)
+        deadline = time.monotonic() + _PATIENCE_S
+        while not self._is_ready() and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+    def _is_ready(self) -> bool:
+        """On its interfaces, and a first call has taught it the way to the endpoint."""
+        if self._datapath.name == "xdp-detached":
+            return False
+        self.offer(1, 100.0)
+        return any(nexthop.valid for nexthop in self._datapath.nexthops().values())
 
     def offer(self, count: int, rate: float | None) -> Calls:
         """`count` calls of new clients at `rate` a second (None: at once)."""
@@ -107,7 +116,7 @@ class NewCalls:
 
         def offer(rate: float) -> Offer:
             calls = self.offer(min(CALLS, round(rate * TRIAL_S)), rate)
-            time.sleep(0.2)
+            time.sleep(0.2)  # what this trial left behind is not the next one's
             behind = calls.slowest_ns > BEHIND_NS
             return Offer(calls.rate, 1.0 if behind else max(0, calls.lost) / calls.sent)
 

@@ -9,8 +9,9 @@ status 1 when a target is missed, 2 for a name that there is not.
 
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -92,19 +93,37 @@ def main(names: Sequence[str]) -> int:
     except UnknownName as error:
         say.print(f"figures: {error}", style="red", markup=False)
         return 2
+    outcomes = make_all(say, chosen)
+    path = OUTPUT / ("partial.json" if names else "report.json")
+    command = " ".join(["python -m tests.figures.run", *names]) if names else "make figures"
+    return conclude(say, "Figures on the XDP datapath", chosen, outcomes, path, command)
+
+
+def make_all(say: Console, chosen: Sequence[Measurement]) -> dict[str, Outcome]:
+    """One after another, each with a line for people."""
     refused = namespace.unavailable()
     outcomes: dict[str, Outcome] = {}
     for each in chosen:
         say.print(f"{each.name} …", end=" ")
         outcomes[each.name] = Outcome(0.0, refused) if refused else make(each)
         tell(say, outcomes[each.name])
+    return outcomes
+
+
+def conclude(
+    say: Console,
+    title: str,
+    chosen: Sequence[Measurement],
+    outcomes: Mapping[str, Outcome],
+    path: Path,
+    command: str,
+) -> int:
+    """Judge, write the report to `path`, print the table; the exit status. `command` repeats it."""
     values = {name: value for made in outcomes.values() for name, value in made.values.items()}
     results = report.judge(targets(chosen), values)
-    path = OUTPUT / ("partial.json" if names else "report.json")
-    command = " ".join(["python -m tests.figures.run", *names]) if names else "make figures"
     measurements = {name: asdict(made) for name, made in outcomes.items()}
     report.write(path, command, results, measurements=measurements)
-    say.print(report.table("Figures on the XDP datapath", results))
+    say.print(report.table(title, results))
     ok = all(result.ok for result in results)
     say.print(f"{'all good' if ok else 'FAILED'}; {path.relative_to(REPOSITORY)}")
     return 0 if ok else 1

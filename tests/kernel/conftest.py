@@ -4,6 +4,7 @@ Everything is made here and goes with the tests; where it cannot be made, they a
 why.
 """
 
+import contextlib
 import ctypes
 import os
 import subprocess
@@ -16,6 +17,7 @@ from relayctl.datapath import xdp
 from relayctl.datapath.base import DatapathError
 from relayctl.datapath.bpf_map import Map
 from relayctl.datapath.maps import MapShape, MapType
+from relayctl.datapath.spec import Spec
 from tests.kernel import rig, transparent
 
 _CLONE_NEWNET = 0x40000000
@@ -74,15 +76,21 @@ def veth(name: str) -> None:
         subprocess.run(["ip", *command.split()], check=True)
 
 
-@pytest.fixture(scope="package")
-def loaded(bpffs: Path, namespace: None) -> Iterator[rig.Rig]:
-    spec = rig.spec(bpffs, "tested")
+@contextlib.contextmanager
+def in_place(spec: Spec) -> Iterator[rig.Rig]:
+    """The program of `spec`, loaded and attached."""
     xdp.load(spec)
     datapath = xdp.XdpDatapath.open(spec.pins)
     datapath.attach(spec.interfaces)
     yield rig.Rig(datapath, spec.pins)
     datapath.close()
     xdp.unload(spec.instance, spec.bpffs)
+
+
+@pytest.fixture(scope="package")
+def loaded(bpffs: Path, namespace: None) -> Iterator[rig.Rig]:
+    with in_place(rig.spec(bpffs, "tested")) as made:
+        yield made
 
 
 @pytest.fixture
@@ -107,13 +115,8 @@ def loaded_transparent(bpffs: Path, namespace: None) -> Iterator[rig.Rig]:
     """A second program, on interfaces of its own."""
     for name in (transparent.OUTER, transparent.INNER_SIDE, transparent.BOTH):
         veth(name)
-    spec = transparent.spec(bpffs)
-    xdp.load(spec)
-    datapath = xdp.XdpDatapath.open(spec.pins)
-    datapath.attach(spec.interfaces)
-    yield rig.Rig(datapath, spec.pins)
-    datapath.close()
-    xdp.unload(spec.instance, spec.bpffs)
+    with in_place(transparent.spec(bpffs)) as made:
+        yield made
 
 
 @pytest.fixture

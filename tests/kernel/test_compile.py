@@ -186,7 +186,7 @@ def test_a_map_that_went_missing_is_made_again(spec: Spec) -> None:
 
 
 def test_more_flows_than_memory_is_refused_before_anything_is_made(spec: Spec) -> None:
-    with pytest.raises(DatapathError, match=r"max_flows = 4000000000 need .* MB are free; lower"):
+    with pytest.raises(DatapathError, match=r"max_flows = 4000000000, .* MB are free; lower"):
         prepare_maps(replace(spec, max_flows=4_000_000_000))
     assert not spec.pins.exists()
 

@@ -10,14 +10,11 @@ fewer tries. Ends with status 1 when a target is missed, 2 for a name that there
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from rich.console import Console
 
-from tests import report
 from tests.figures.measurement import Measurement
-from tests.figures.run import Outcome, UnknownName, make, select, targets, tell
-from tests.lab import namespace
+from tests.figures.run import UnknownName, conclude, make_all, select
 from tests.lab.node import REPOSITORY
 from tests.siege import (
     daemon_killed,
@@ -51,23 +48,11 @@ def main(arguments: Sequence[str]) -> int:
     except UnknownName as error:
         say.print(f"siege: {error}", style="red", markup=False)
         return 2
-    refused = namespace.unavailable()
-    outcomes: dict[str, Outcome] = {}
-    for each in chosen:
-        say.print(f"{each.name} …", end=" ")
-        outcomes[each.name] = Outcome(0.0, refused) if refused else make(each)
-        tell(say, outcomes[each.name])
-    values = {name: value for made in outcomes.values() for name, value in made.values.items()}
-    results = report.judge(targets(chosen), values)
+    outcomes = make_all(say, chosen)
     partial = bool(options.only or options.quick)
     path = OUTPUT / ("partial.json" if partial else "report.json")
     command = " ".join(["python -m tests.siege.run", *arguments]) if partial else "make siege"
-    measurements = {name: asdict(made) for name, made in outcomes.items()}
-    report.write(path, command, results, measurements=measurements)
-    say.print(report.table("A live relay under siege", results))
-    ok = all(result.ok for result in results)
-    say.print(f"{'all good' if ok else 'FAILED'}; {path.relative_to(REPOSITORY)}")
-    return 0 if ok else 1
+    return conclude(say, "A live relay under siege", chosen, outcomes, path, command)
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:

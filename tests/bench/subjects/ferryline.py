@@ -12,7 +12,6 @@ from relayctl.datapath.spec import Interface, Mode, Role, Spec, Vip
 from relayctl.datapath.xdp import XdpDatapath
 from relayctl.flow import CONFIRMED, Flow, FlowKey, pack_flow, pack_key, units
 from relayctl.wire.cluster import Cluster
-from tests.bench import bpf
 from tests.bench.rig import PREFIX, Rig
 from tests.bench.subjects.base import Leg
 from tests.bench.wire import (
@@ -123,7 +122,7 @@ def install(spec: Spec, outer: Family, inner: Family, flows: int) -> None:
         )
     )
     with Map.open(spec.pins / f"flows_v{outer}") as table:
-        bpf.update_batch(table, keys_of(outer, flows), value * flows)
+        table.update_batch(keys_of(outer, flows), value * flows)
 
 
 def keys_of(family: Family, flows: int) -> bytes:
