@@ -66,7 +66,7 @@ HOSTILE := $(wildcard tests/lab/test_hostile_*.py tests/lab/test_bad_*.py)
 test-hostile: ## bad input and bad starts, in network namespaces (root)
 	$(PYTEST) -q $(HOSTILE)
 
-PATH_TESTS := $(wildcard tests/lab/test_siege_*.py) $(addprefix tests/lab/test_,hijack.py dead_relay.py reach.py nexthops.py)
+PATH_TESTS := $(wildcard tests/lab/test_siege_*.py) $(addprefix tests/lab/test_,hijack.py reach.py nexthops.py)
 
 test-path: ## the relay between clients, endpoints and attackers, in network namespaces (root)
 	LAB_PREFIX=fp- $(PYTEST) -q -m "not slow" $(PATH_TESTS)
