@@ -61,7 +61,8 @@ def measure(times: int) -> Findings:
             "program_replaced_load": round(sent[0].rate / sustained, 2),
         },
         {"sustained_rate": round(sustained), "rate": round(sent[0].rate), "sent": sent[0].frames}
-        | {"arrived": arrived, "lost": harm, "talk": heard, "counted": counted.nonzero()},
+        | {"arrived": arrived, "lost_by_search": unharmed, "lost": harm, "talk": heard}
+        | {"counted": counted.nonzero()},
     )
 
 
