@@ -2,7 +2,7 @@
 /* What the pinned maps hold. User space reads and writes the same bytes (relayctl/flow.py,
    relayctl/datapath/base.py); the tests compare sizes and offsets.
 
-   A stamp is CLOCK_MONOTONIC_COARSE in nanoseconds >> 30, units of 1.07 s; 0 = never.
+   A stamp is CLOCK_MONOTONIC in nanoseconds >> 30, units of 1.07 s; 0 = never.
    __be16 and __be32 are in network order, everything else in the host's. No structure has holes. */
 #pragma once
 

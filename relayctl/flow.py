@@ -19,9 +19,9 @@ ENDPOINT_IDLE = 10  # units without endpoint packets, 10 s
 CONFIRMED = 0x01  # flag: the endpoint sent something other than STUN
 
 
-def units(monotonic_coarse_ns: int) -> int:
-    """Stamp of an instant of CLOCK_MONOTONIC_COARSE, as the XDP program makes it."""
-    return (monotonic_coarse_ns >> 30) & 0xFFFFFFFF
+def units(monotonic_ns: int) -> int:
+    """Stamp of an instant of CLOCK_MONOTONIC, as the XDP program makes it."""
+    return (monotonic_ns >> 30) & 0xFFFFFFFF
 
 
 class FlowKey(NamedTuple):

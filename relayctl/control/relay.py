@@ -27,12 +27,11 @@ from relayctl.wire.address import Address, render
 DELETE_S = 1.0  # patience until a delete shows
 DELETE_LOOKS = 100
 
-_MONOTONIC_COARSE = 6  # CLOCK_MONOTONIC_COARSE, clock_gettime(2); the time module lacks it
 
 
 def stamp() -> int:
     """Now, in units."""
-    return units(time.clock_gettime_ns(_MONOTONIC_COARSE))
+    return units(time.monotonic_ns())
 
 
 class PacketSide(Protocol):

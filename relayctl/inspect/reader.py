@@ -28,7 +28,6 @@ TIMEOUT_S = 30.0  # a full table is some 100 MB of JSON
 ALIVE_S = 2.0  # patience with a daemon whose queue is full
 BASE = "http://relay"  # the host has no meaning on a unix socket
 
-_MONOTONIC_COARSE = 6  # CLOCK_MONOTONIC_COARSE, clock_gettime(2); the time module lacks it
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ def _refusal(path: Path) -> OSError | None:
 
 def now() -> int:
     """The present stamp, in units."""
-    return flow.units(time.clock_gettime_ns(_MONOTONIC_COARSE))
+    return flow.units(time.monotonic_ns())
 
 
 def instances(bpffs: Path = BPFFS, run_dir: Path = RUN_DIR) -> list[str]:

@@ -72,7 +72,6 @@ def _orphan_slot(client: Address) -> int:
 RETURN_SLOT, RETURN_SLOT_V6 = _return_slot(ENDPOINT), _return_slot(ENDPOINT_V6)
 ORPHAN_SLOT, ORPHAN_SLOT_V6 = _orphan_slot(CLIENT), _orphan_slot(CLIENT_V6)
 
-_CLOCK_MONOTONIC_COARSE = 6
 _nonces = itertools.count()
 
 
@@ -94,12 +93,12 @@ def token_slot(token: str) -> int:
 
 
 def now() -> int:
-    return units(time.clock_gettime_ns(_CLOCK_MONOTONIC_COARSE))
+    return units(time.monotonic_ns())
 
 
 def fresh_unit(room: float = 0.5) -> None:
     """Wait until the present unit of time has at least `room` of it left."""
-    left = 1 - (time.clock_gettime_ns(_CLOCK_MONOTONIC_COARSE) % (1 << 30)) / (1 << 30)
+    left = 1 - (time.monotonic_ns() % (1 << 30)) / (1 << 30)
     if left < room:
         time.sleep(left * 1.08 + 0.01)
 

@@ -5,6 +5,7 @@ import json
 import random
 import string
 import threading
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,6 +37,7 @@ from tests.kernel.rig import (
     VIP_V6,
     Outcome,
     Rig,
+    now,
     token,
 )
 
@@ -192,7 +194,10 @@ def test_every_character_is_a_sextet(relay: Rig) -> None:
     assert {(at, made[at]) for made in tokens for at in range(2, 24)} == {
         (at, chr(byte)) for at in range(2, 24) for byte in BASE64
     }
-    counts = relay.run(frame(CLIENT, VIP, request(made)) for made in tokens)
+    counts: Counter[Reason] = Counter()
+    for at in range(0, len(tokens), 50):
+        relay.datapath.beat(now())  # where the program is emulated all of them outlast a beat
+        counts.update(relay.run(frame(CLIENT, VIP, request(made)) for made in tokens[at : at + 50]))
     assert counts == {Reason.PUNT_FIRST: 1000}
 
 

@@ -46,6 +46,9 @@ class Far:
         self._socket.setsockopt(_SOL_PACKET, _AUXDATA, 1)
         self._socket.settimeout(2)
 
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
     def send(self, data: bytes) -> None:
         self._socket.send(data)
 

@@ -26,7 +26,6 @@ from tests.oracle import node as world
 from tests.oracle.node import CARRIERS, ROLELESS, Node
 from tests.oracle.scene import NOW, Counter, Scene, Sent, moved
 
-_CLOCK_MONOTONIC_COARSE = 6
 _CLONE_NEWNET = 0x40000000
 
 _SLOTS = {
@@ -51,7 +50,7 @@ class Seen(NamedTuple):
 
 def now() -> int:
     """The stamp that the program makes at this moment."""
-    return units(time.clock_gettime_ns(_CLOCK_MONOTONIC_COARSE))
+    return units(time.monotonic_ns())
 
 
 @contextlib.contextmanager

@@ -22,7 +22,6 @@ TARGETS = (
 )
 
 _RATE = 50_000.0
-_CLOCK_MONOTONIC_COARSE = 6
 
 
 def measurements(quick: bool) -> list[Measurement]:
@@ -54,4 +53,4 @@ def measure(count: int) -> Findings:
 
 
 def _unit() -> int:
-    return units(time.clock_gettime_ns(_CLOCK_MONOTONIC_COARSE))
+    return units(time.monotonic_ns())

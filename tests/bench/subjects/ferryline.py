@@ -32,7 +32,6 @@ CLUSTER: dict[Family, int] = {4: 7, 6: 8}
 ENDPOINT_PREFIX = ipaddress.IPv6Network(HOSTS[6]["sink0"]).supernet(new_prefix=96)
 TO_ENDPOINT, TO_CLIENT = 1, 2  # nexthops
 VIP_ID: dict[Family, int] = {4: 1, 6: 2}
-_CLOCK_MONOTONIC_COARSE = 6
 
 
 class Ferryline:
@@ -105,7 +104,7 @@ class Ferryline:
 
 
 def now() -> int:
-    return units(time.clock_gettime_ns(_CLOCK_MONOTONIC_COARSE))
+    return units(time.monotonic_ns())
 
 
 def install(spec: Spec, outer: Family, inner: Family, flows: int) -> None:
