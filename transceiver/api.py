@@ -7,7 +7,7 @@ Errors are `{"error": {"type", "code", "message", "param"}}`.
 import hmac
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -19,14 +19,16 @@ from starlette.routing import Route
 
 from relayctl.wire import address
 from relayctl.wire.address import Address, AddressError
+from transceiver.admission import Refusal, Refused
 from transceiver.calls import CallError, Calls, DialectName, Reason
 from transceiver.sdp import SdpError
 
 MAX_BODY = 256 * 1024  # bytes; offers are below 10 KiB
 MAX_VIPS = 4
+MAX_SUBJECT = 128  # characters
 RETRY_AFTER_S = 1
 
-_STATUS = {Reason.UNKNOWN: 404, Reason.ENDED: 410, Reason.FULL: 503}
+_STATUS = {Reason.UNKNOWN: 404, Reason.ENDED: 410}
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # JSON can spell one; no answer of ours could quote it
 
@@ -44,16 +46,21 @@ class ApiError(Exception):
 
 
 def create_app(
-    calls: Calls, registry: CollectorRegistry, *, token: str, ready: Callable[[], bool]
+    calls: Calls,
+    registry: CollectorRegistry,
+    *,
+    token: str,
+    drain: Callable[[], None],
+    status: Callable[[], Mapping[str, object]],
 ) -> Starlette:
-    """`token`: the bearer secret, empty for none. `ready`: whether new calls are wanted at all."""
+    """`token`: the bearer secret, empty for none. `drain`: let the process end with its calls."""
 
     async def create(request: Request) -> Response:
         body = await _body(request)
         offer = _text(body, "offer")
         vips = _vips(body)
         try:
-            call_id, answer = calls.create(offer, vips, _dialect(body))
+            call_id, answer = calls.create(offer, vips, _dialect(body), _subject(body))
         except ValueError as error:
             if isinstance(error, SdpError):
                 raise
@@ -71,13 +78,22 @@ def create_app(
     async def describe(request: Request) -> Response:
         return JSONResponse(calls.describe(_call_id(request)))
 
+    async def begin_drain(request: Request) -> Response:
+        drain()
+        return JSONResponse(status(), 202)
+
+    async def show_status(request: Request) -> Response:
+        return JSONResponse(status())
+
     async def healthz(request: Request) -> Response:
         return PlainTextResponse("ok\n")
 
     async def readyz(request: Request) -> Response:
-        is_ready = ready() and not calls.full
-        load = {"ready": is_ready, "calls": len(calls), "capacity": calls.capacity}
-        return JSONResponse(load, 200 if is_ready else 503)
+        reason = calls.admission.closed(len(calls))
+        load = {"calls": len(calls), "capacity": calls.admission.capacity}
+        if reason is not None:
+            return JSONResponse({"ready": False, **load, "reason": reason}, 503)
+        return JSONResponse({"ready": True, **load})
 
     async def metrics(request: Request) -> Response:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
@@ -96,6 +112,8 @@ def create_app(
             Route("/v1/calls/{id}/restart", guarded(restart), methods=["POST"]),
             Route("/v1/calls/{id}", guarded(hang_up), methods=["DELETE"]),
             Route("/v1/calls/{id}", guarded(describe), methods=["GET"]),
+            Route("/v1/drain", guarded(begin_drain), methods=["POST"]),
+            Route("/v1/status", guarded(show_status), methods=["GET"]),
             Route("/healthz", healthz),
             Route("/readyz", readyz),
             Route("/metrics", metrics),
@@ -103,6 +121,7 @@ def create_app(
         exception_handlers={
             ApiError: _show_api_error,
             CallError: _show_call_error,
+            Refused: _show_refused,
             SdpError: _show_sdp_error,
             HTTPException: _show_http_error,
             ClientDisconnect: _show_disconnect,
@@ -152,6 +171,15 @@ def _vips(body: dict[str, Any]) -> tuple[Address, ...]:
         raise ApiError(400, "bad_vips", str(error), "vips") from None
 
 
+def _subject(body: dict[str, Any]) -> str:
+    """On whose behalf the call is, for limits: a name that signaling gives, no secret."""
+    value = body.get("subject", "")
+    if not isinstance(value, str) or len(value) > MAX_SUBJECT:
+        want = f"want text of at most {MAX_SUBJECT} characters"
+        raise ApiError(400, "invalid_parameter", want, "subject")
+    return value
+
+
 def _dialect(body: dict[str, Any]) -> DialectName:
     name = body.get("dialect", DialectName.REALTIME)
     try:
@@ -180,8 +208,14 @@ async def _show_api_error(request: Request, error: Exception) -> Response:
 
 async def _show_call_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, CallError)
-    headers = {"Retry-After": str(RETRY_AFTER_S)} if error.reason is Reason.FULL else None
-    return _error(_STATUS[error.reason], error.reason, str(error), headers=headers)
+    return _error(_STATUS[error.reason], error.reason, str(error))
+
+
+async def _show_refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    status = 429 if error.reason is Refusal.SUBJECT else 503
+    headers = {"Retry-After": str(RETRY_AFTER_S)}
+    return _error(status, error.reason, str(error), headers=headers)
 
 
 async def _show_sdp_error(request: Request, error: Exception) -> Response:

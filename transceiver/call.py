@@ -1,20 +1,22 @@
-"""The life of one call, and its paths.
+"""The life of one call: from its offer over its states to its end.
 
 Until the first authentic check a call is its offer and its credentials: no task, codec or TLS
-object. What the ICE agent decides is carried out here: paths are owned, sent to and given back, and
-the relay that brought the last authentic packet of a path (its `via`) is the one we answer by.
+object. Paths are `reach.py`, what runs over them is `stream.py`.
 """
 
 import dataclasses
 import logging
+import math
 from collections.abc import Callable, Hashable
 
 from relayctl.wire.address import Address, render
 from relayctl.wire.call_id import CallId
 from transceiver import ice
 from transceiver.dialects.base import Dialect
+from transceiver.handshake import examine
 from transceiver.lifecycle import End, State, Timeline
 from transceiver.masking import mask
+from transceiver.reach import News, Reach
 from transceiver.sdp import Offer, same_bundle
 from transceiver.sdp_answer import Local, answer
 from transceiver.stream import Stream
@@ -51,16 +53,17 @@ class Call:
         self._dialect_of = dialect_of
         self._born = born
         self._on_end = on_end
-        self._agent = ice.Agent(
+        agent = ice.Agent(
             ice.Credentials(local.ufrag, local.pwd, offer.ufrag, offer.pwd),
             around.random_bytes,
             away_after_s=around.away_after_s,
             consent_s=around.consent_s,
         )
-        self._via: dict[Hashable, Address] = {}
+        self._reach = Reach(around.mux, self, agent, self._hear)
         self._early: list[bytes] = []
         self._stream: Stream | None = None
-        self._path: Hashable = None  # the last one selected, for reports
+        self._last: dict[str, object] = {}  # statistics of a call that has ended
+        self._due = math.inf  # what the wheel knows
 
     def begin(self) -> str:
         """Listen for the client's checks; returns the SDP answer."""
@@ -69,6 +72,7 @@ class Call:
         if self._offer.audio.ssrc is not None:
             self._mux.table.claims(self._offer.audio.ssrc, self, proven=False)
         self._step("answer")
+        self._plan(self._born)
         return text
 
     def restart(self, offer: Offer, ufrag: str, pwd: str) -> str:
@@ -81,31 +85,37 @@ class Call:
         )
         text = answer(offer, local)
         self._offer, self._local = offer, local
-        self._agent.restart(ice.Credentials(ufrag, pwd, offer.ufrag, offer.pwd))
-        self._mux.attach(self, ufrag)
-        self._carry_out(self._mux.clock())
+        now = self._mux.clock()
+        self._reach.restart(ice.Credentials(ufrag, pwd, offer.ufrag, offer.pwd), now)
+        self._plan(now)
         log.info("call %s restarts", self.id.public)
         return text
 
     def stun(self, payload: bytes, path: Hashable, via: Address, now: float) -> str | None:
         """Take a STUN datagram; None if it was authentic, else the reason to count."""
-        drop = self._agent.receive(payload, path, self._mux.framing.client(path), now)
+        drop = self._reach.stun(payload, path, via, now)
         if drop is None:
-            self._via[path] = via
             if self.state is State.NEW:
                 self._enter(State.CONNECTING)
-        self._carry_out(now, via)
+            self._plan(now)
         return drop
 
     def dtls(self, payload: bytes, path: Hashable, via: Address, now: float) -> None:
         """Take a DTLS datagram; before there is a path, keep it."""
+        if self.state in (State.NEW, State.CONNECTING):
+            stray = examine(payload)
+            if stray is not None:
+                self._mux.counts.drop(stray)
+                return
         if self._stream is None:
             if len(self._early) < MAX_EARLY:
                 self._early.append(payload)
             else:
                 self._mux.counts.drop("early_dtls")
-        elif self._stream.receive_dtls(payload, now):
-            self._authentic(path, via, now, newest=False)
+            return
+        if self._stream.receive_dtls(payload, now):
+            self._reach.authentic(path, via, now, newest=False)
+        self._plan(now)
 
     def rtp(self, payload: bytes, path: Hashable, via: Address, now: float) -> bool:
         """Take an SRTP or SRTCP packet; whether it was authentic."""
@@ -115,24 +125,25 @@ class Call:
             return False
         if received.new_source is not None:
             self._mux.table.claims(received.new_source, self, proven=True)
-        self._authentic(path, via, now, received.newest)
-        stream.deliver(received)
+        moved = self._reach.authentic(path, via, now, newest=received.newest)
+        stream.deliver(received, now)
+        if moved or stream.media_deadline < self._due:
+            self._plan(now)
         return True
 
     def lost(self, path: Hashable, now: float) -> None:
         """Another call has proven this path of ours."""
-        self._agent.forget(path, now)
-        self._carry_out(now)
+        self._reach.lost(path, now)
+        self._plan(now)
 
     def timer(self, now: float) -> None:
         if self.state in (State.NEW, State.CONNECTING) and now >= self._born + self._around.setup_s:
             self.end(End.SETUP_TIMEOUT)
             return
-        if now >= self._agent.next_deadline():
-            self._agent.timer(now)
-            self._carry_out(now)
+        self._reach.timer(now)
         if self._stream is not None:
             self._stream.timer(now)
+        self._plan(now)
 
     def crash(self) -> None:
         self.end(End.INTERNAL_ERROR)
@@ -142,26 +153,26 @@ class Call:
         if self.state is State.ENDED:
             return
         self.reason = reason
+        self._last = self._statistics
         self._enter(State.ENDED)
         if self._stream is not None:
             self._stream.close()
         self._mux.detach(self)
         self._mux.counts.ended[reason] += 1
-        self._via.clear()
+        self._reach.close()
         self._early.clear()
         self._on_end(self)
 
     def describe(self) -> dict[str, object]:
         """The call as the control API shows it."""
         media = None if self._stream is None else self._stream.media
-        framing = self._mux.framing
-        vip = None if self._path is None else framing.vip(self._path)
+        client = self._reach.client
         return {
             "id": self.id.render(),
             "state": self.state,
-            "client": None if self._path is None else render(framing.client(self._path)),
-            "vip": render(vip or self._local.candidates[0]),
-            "rtt_ms": self._agent.rtt_ms,
+            "client": None if client is None else render(client),
+            "vip": render(self._reach.vip or self._local.candidates[0]),
+            "rtt_ms": self._reach.agent.rtt_ms,
             "packets": {
                 "up": 0 if media is None else media.packets_up,
                 "down": 0 if media is None else media.packets_down,
@@ -171,52 +182,35 @@ class Call:
                 "down": 0 if media is None else media.bytes_down,
             },
             "lost": 0 if media is None else media.lost,
+            "statistics": self._statistics,
             "timeline": dataclasses.asdict(self.timeline),
-            "moves": self._agent.moves,
+            "moves": self._reach.agent.moves,
             "reason": self.reason,
         }
 
-    def _authentic(self, path: Hashable, via: Address, now: float, newest: bool) -> None:
+    @property
+    def _statistics(self) -> dict[str, object]:
+        """Of the audio, if there is any; at its end a backend gives back what it counted with."""
+        media = None if self._stream is None else self._stream.media
+        return self._last if media is None or self.state is State.ENDED else media.statistics()
+
+    def _plan(self, now: float) -> None:
+        """Tell the wheel when something is due next. Deadlines that moved away meanwhile cost a
+        wake-up for nothing, so it is not told of each packet."""
         if self.state is State.ENDED:
             return
-        self._via[path] = via
-        self._agent.media(path, now, newest)
-        if self._agent.events or self._agent.datagrams:
-            self._carry_out(now)
+        due = self._reach.agent.next_deadline()
+        if self._stream is not None:
+            due = min(due, self._stream.deadline(now))
+        if self.state in (State.NEW, State.CONNECTING):
+            due = min(due, self._born + self._around.setup_s)
+        self._due = due
+        self._mux.plan(self, due)
 
-    def _carry_out(self, now: float, via: Address | None = None) -> None:
-        """Do what the agent decided. `via`: for paths that it did not take in."""
-        agent = self._agent
-        datagrams, events = agent.datagrams.copy(), agent.events.copy()
-        agent.datagrams.clear()
-        agent.events.clear()
-        for datagram, path in datagrams:
-            relay = self._via.get(path, via)
-            if relay is not None:
-                self._mux.send(path, relay, datagram)
-        for event in events:
-            if self.state is State.ENDED:
-                return
-            self._follow(event, now)
-
-    def _follow(self, event: ice.Event, now: float) -> None:
-        table = self._mux.table
-        match event:
-            case ice.Asked(path, transaction_id):
-                table.asked(path, transaction_id, self)
-            case ice.Settled(path, transaction_id):
-                table.settled(path, transaction_id)
-            case ice.Proven(path):
-                loser = table.proven(path, self)
-                if loser is not None:
-                    loser.lost(path, now)
-            case ice.Selected(path):
-                self._select(path, now)
-            case ice.Forgotten(path):
-                table.forgotten(path, self)
-                self._via.pop(path, None)
-            case ice.Retired(ufrag):
-                table.retire(ufrag)
+    def _hear(self, news: News, now: float) -> None:
+        match news:
+            case ice.Selected():
+                self._select(now)
             case ice.Away():
                 self._away()
             case ice.Back():
@@ -224,8 +218,7 @@ class Call:
             case ice.Dead():
                 self.end(End.CONSENT_LOST)
 
-    def _select(self, path: Hashable, now: float) -> None:
-        self._path = path
+    def _select(self, now: float) -> None:
         if self._stream is not None:
             self._mux.counts.moves += 1
             self._log("moves")
@@ -236,20 +229,14 @@ class Call:
             self._offer,
             self._local,
             self._dialect_of,
-            send=self._send,
+            send=self._reach.send,
             on_step=self._step,
             on_end=self.end,
         )
         self._stream.begin(now)
         early, self._early = self._early, []
         for datagram in early:
-            self.dtls(datagram, path, self._via[path], now)
-
-    def _send(self, datagram: bytes) -> None:
-        path = self._agent.selected
-        via = self._via.get(path)
-        if path is not None and via is not None:
-            self._mux.send(path, via, datagram)
+            self._stream.receive_dtls(datagram, now)
 
     def _step(self, phase: str) -> None:
         """A step of the set-up is done; the first time counts."""
@@ -275,6 +262,7 @@ class Call:
         self._log(state)
 
     def _log(self, what: str) -> None:
-        client = "-" if self._path is None else mask(self._mux.framing.client(self._path)[0])
+        client = self._reach.client
+        where = "-" if client is None else mask(client[0])
         why = f" reason={self.reason} reached={self.timeline.reached}" if self.reason else ""
-        log.info("call %s %s client=%s%s", self.id.public, what, client, why)
+        log.info("call %s %s client=%s%s", self.id.public, what, where, why)

@@ -3,17 +3,18 @@
 import base64
 import enum
 import hmac
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from relayctl.wire.address import Address
 from relayctl.wire.call_id import CallId, CallIdError, parse
+from transceiver.admission import Admission, Refused
 from transceiver.call import Call
 from transceiver.dialects.base import Dialect
 from transceiver.dialects.plain import Plain
 from transceiver.dialects.realtime import LABEL, Realtime
-from transceiver.lifecycle import End
+from transceiver.lifecycle import End, State
 from transceiver.minting import Minter
 from transceiver.sdp import parse_offer
 from transceiver.sdp_answer import Local
@@ -32,7 +33,6 @@ class Reason(enum.StrEnum):
 
     UNKNOWN = "call_not_found"
     ENDED = "call_ended"
-    FULL = "overloaded"
 
 
 class CallError(LookupError):
@@ -54,11 +54,12 @@ class _Ended:
 
 
 class Calls:
-    def __init__(self, around: Surroundings, minter: Minter, capacity: int) -> None:
+    def __init__(self, around: Surroundings, minter: Minter, admission: Admission) -> None:
+        self.admission = admission
         self._around = around
         self._minter = minter
-        self.capacity = capacity
         self._live: dict[str, Call] = {}
+        self._subjects: dict[str, str] = {}  # of live calls, by token
         self._ended: OrderedDict[str, _Ended] = OrderedDict()
 
     def __len__(self) -> int:
@@ -67,18 +68,25 @@ class Calls:
     def __iter__(self) -> Iterator[Call]:
         return iter(tuple(self._live.values()))
 
-    @property
-    def full(self) -> bool:
-        return len(self._live) >= self.capacity
+    def half_open(self) -> Counter[str]:
+        """Calls that are not connected yet, by subject."""
+        waiting = (State.NEW, State.CONNECTING)
+        return Counter(
+            self._subjects[token] for token, call in self._live.items() if call.state in waiting
+        )
 
     def create(
-        self, offer: str, vips: tuple[Address, ...], dialect: DialectName
+        self, offer: str, vips: tuple[Address, ...], dialect: DialectName, subject: str = ""
     ) -> tuple[str, str]:
-        """Call id and SDP answer. Raises `CallError` (full), `SdpError`, `ValueError` (VIPs)."""
+        """Call id and SDP answer. `subject`: on whose behalf, for limits; "" for nobody's.
+
+        Raises `Refused`, `SdpError`, `ValueError` (VIPs)."""
         born = self._around.mux.clock()
-        if self.full:
-            self._around.mux.counts.refused[Reason.FULL] += 1
-            raise CallError(Reason.FULL, f"{len(self._live)} calls of {self.capacity}")
+        try:
+            self.admission.admit(len(self._live), self.half_open(), subject)
+        except Refused as refused:
+            self._around.mux.counts.refused[refused.reason] += 1
+            raise
         parsed = parse_offer(offer)
         token = self._minter.mint(born)
         call_id = CallId(token, self._letters(_SECRET_BYTES)[:_SECRET_LENGTH])
@@ -97,6 +105,7 @@ class Calls:
         )
         answer = call.begin()
         self._live[token] = call
+        self._subjects[token] = subject
         return call_id.render(), answer
 
     def restart(self, call_id: str, offer: str) -> str:
@@ -139,6 +148,7 @@ class Calls:
 
     def _forget(self, call: Call) -> None:
         self._live.pop(call.id.token, None)
+        self._subjects.pop(call.id.token, None)
         now = self._around.mux.clock()
         self._ended[call.id.token] = _Ended(call.id, now, call.describe())
         self._expire()

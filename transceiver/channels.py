@@ -1,5 +1,6 @@
 """The data channels of one call: a dialect behind each, and limits on what a client can do."""
 
+import contextlib
 import logging
 from collections.abc import Callable
 
@@ -86,5 +87,12 @@ class Channels:
                 channel.send(message)
             except ValueError:  # larger than the client takes
                 self.refused += 1
-        if sum(channel.bufferedAmount for channel in self._dialects) > MAX_BUFFERED:
+                self._regret(channel)
+        if self._association.waiting > MAX_BUFFERED:
             self._on_slow()
+
+    def _regret(self, channel: RTCDataChannel) -> None:
+        dialect = self._dialects.get(channel)
+        with contextlib.suppress(ValueError):  # it does not even take that
+            for message in [] if dialect is None else dialect.undelivered():
+                channel.send(message)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import pydantic
 
+from relayctl.wire.address import Address
 from relayctl.wire.cluster import IPV4_PREFIX
 from relayctl.wire.fields import AbsolutePath, IpNetwork, Prefix
 from relayctl.wire.settings import Endpoint, Settings
@@ -17,13 +18,13 @@ from transceiver.backends.echo import Mode
 ENVIRONMENT = "FERRYLINE_TRANSCEIVER_"  # prefix of the variables that override the file
 
 MIN_TOKEN = 16  # characters
-
+LAST_PORT = 65535
 
 Seconds = Annotated[float, pydantic.Field(gt=0, le=3600)]
 
 
 class EchoSection(Settings):
-    """Backend `echo`. `audio` decodes and encodes; `opus` mirrors packets, to measure transport."""
+    """Backend `echo`; the modes are told in `backends/echo.py`."""
 
     mode: Mode = Mode.AUDIO
 
@@ -39,12 +40,21 @@ class TransceiverConfig(Settings):
     keys_file: AbsolutePath
     mint: Annotated[int, pydantic.Field(ge=0, le=31)]
     control_token: str = ""
-    capacity: Annotated[int, pydantic.Field(ge=1, le=100_000)] = 30
+    workers: Annotated[int, pydantic.Field(ge=1, le=256)] = 1
+    capacity: Annotated[int, pydantic.Field(ge=1, le=100_000)] | None = None
+    max_lateness_ms: Annotated[float, pydantic.Field(gt=0, le=10_000)] = 20.0
+    drain_s: Annotated[float, pydantic.Field(ge=0, le=86_400)] = 3600.0
     backend: Literal["echo"] = "echo"
     echo: EchoSection = EchoSection()
     away_after_s: Seconds = 10.0
     consent_s: Seconds = 30.0
     setup_s: Seconds = 15.0
+
+    @property
+    def endpoints(self) -> tuple[Address, ...]:
+        """Of the workers, in the order of their ports."""
+        host, base = self.listen
+        return tuple((host, base + number) for number in range(self.workers))
 
     @pydantic.model_validator(mode="after")
     def _fits_together(self) -> "TransceiverConfig":
@@ -52,6 +62,11 @@ class TransceiverConfig(Settings):
         if host.is_unspecified:
             raise ValueError(
                 f"listen = '{host}': route tokens carry it, so write the inner address itself"
+            )
+        if self.endpoints[-1][1] > LAST_PORT:
+            raise ValueError(
+                f"workers = {self.workers}: their ports would go from {self.listen[1]} to "
+                f"{self.endpoints[-1][1]}, above {LAST_PORT}; listen on a lower one"
             )
         if self.inner == "spp" and not self.relay_networks:
             raise ValueError("relay_networks: empty; name the relays' inner addresses for 'spp'")

@@ -3,6 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from transceiver.lateness import Lateness
+
 
 @dataclass(slots=True)
 class Counts:
@@ -17,6 +19,8 @@ class Counts:
     bytes_down: int = 0
     lost: int = 0  # RTP of clients that never came, of ended calls
     moves: int = 0  # of a call to another path
+    uplink: Counter[str] = field(default_factory=Counter)  # statistics of ended calls' backends
+    lateness: Lateness = field(default_factory=Lateness)
 
     def drop(self, reason: str) -> None:
         self.dropped[reason] += 1

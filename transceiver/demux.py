@@ -17,15 +17,45 @@ MAX_CLAIMS = 4  # calls that one SSRC may select; each costs one SRTP authentica
 Key = Hashable
 
 
+class _Table(Generic[K, C]):
+    """Which call a key belongs to, and which keys a call has: whoever goes costs what he holds."""
+
+    def __init__(self) -> None:
+        self._calls: dict[K, C] = {}
+        self._keys: dict[C, set[K]] = {}
+        self.get = self._calls.get  # once per packet: no call in between
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def put(self, key: K, call: C) -> None:
+        self.pop(key)
+        self._calls[key] = call
+        self._keys.setdefault(call, set()).add(key)
+
+    def pop(self, key: K) -> None:
+        call = self._calls.pop(key, None)
+        if call is not None:
+            keys = self._keys[call]
+            keys.remove(key)
+            if not keys:
+                del self._keys[call]
+
+    def remove(self, call: C) -> None:
+        for key in self._keys.pop(call, ()):
+            del self._calls[key]
+
+
 class Demux(Generic[C]):
     """Who owns what. Every entry of a call is gone after `remove`."""
 
     def __init__(self) -> None:
-        self._by_ufrag: dict[bytes, C] = {}
-        self._by_transaction: dict[tuple[Key, bytes], C] = {}
-        self._owners: dict[Key, C] = {}
-        self._suitors: dict[Key, C] = {}  # asked last, on a path that nobody owns
+        self._by_ufrag: _Table[bytes, C] = _Table()
+        self._by_transaction: _Table[tuple[Key, bytes], C] = _Table()
+        self._owners: _Table[Key, C] = _Table()
+        self._suitors: _Table[Key, C] = _Table()  # asked last, on a path that nobody owns
         self._by_ssrc: dict[int, list[C]] = {}
+        self._ssrcs: dict[C, set[int]] = {}
 
     def __len__(self) -> int:
         """Entries in all tables; 0 when no call is left."""
@@ -42,33 +72,33 @@ class Demux(Generic[C]):
 
     def add(self, ufrag: str, call: C) -> None:
         """Binding requests to `ufrag` are for `call` from now on."""
-        self._by_ufrag[ufrag.encode()] = call
+        self._by_ufrag.put(ufrag.encode(), call)
 
     def retire(self, ufrag: str) -> None:
-        self._by_ufrag.pop(ufrag.encode(), None)
+        self._by_ufrag.pop(ufrag.encode())
 
     def asked(self, path: Key, transaction_id: bytes, call: C) -> None:
         """A check of `call` is on its way: its response comes back from `path`."""
-        self._by_transaction[path, transaction_id] = call
-        if path not in self._owners:
-            self._suitors[path] = call
+        self._by_transaction.put((path, transaction_id), call)
+        if self._owners.get(path) is None:
+            self._suitors.put(path, call)
 
     def settled(self, path: Key, transaction_id: bytes) -> None:
-        self._by_transaction.pop((path, transaction_id), None)
+        self._by_transaction.pop((path, transaction_id))
 
     def proven(self, path: Key, call: C) -> C | None:
         """`call` owns `path` from now on. Returns the call that owned it, if it was another."""
         before = self._owners.get(path)
-        self._owners[path] = call
-        self._suitors.pop(path, None)
+        self._owners.put(path, call)
+        self._suitors.pop(path)
         return before if before is not None and before != call else None
 
     def forgotten(self, path: Key, call: C) -> None:
         """`call` has no use for `path` any more; another owner stays."""
         if self._owners.get(path) == call:
-            del self._owners[path]
+            self._owners.pop(path)
         if self._suitors.get(path) == call:
-            del self._suitors[path]
+            self._suitors.pop(path)
 
     def claims(self, ssrc: int, call: C, *, proven: bool) -> None:
         """`call` says that it receives `ssrc`; `proven`: SRTP of that source was authentic."""
@@ -77,18 +107,19 @@ class Demux(Generic[C]):
             calls.remove(call)
         if call not in calls:
             calls.insert(0 if proven else len(calls), call)
+            self._ssrcs.setdefault(call, set()).add(ssrc)
             del calls[MAX_CLAIMS:]
 
     def remove(self, call: C) -> None:
         """Forget everything about `call`."""
-        _take_out(self._by_ufrag, call)
-        _take_out(self._by_transaction, call)
-        _take_out(self._owners, call)
-        _take_out(self._suitors, call)
-        for ssrc in [ssrc for ssrc, calls in self._by_ssrc.items() if call in calls]:
-            self._by_ssrc[ssrc].remove(call)
-            if not self._by_ssrc[ssrc]:
-                del self._by_ssrc[ssrc]
+        for table in (self._by_ufrag, self._by_transaction, self._owners, self._suitors):
+            table.remove(call)
+        for ssrc in self._ssrcs.pop(call, ()):
+            calls = self._by_ssrc.get(ssrc, [])
+            if call in calls:
+                calls.remove(call)
+            if not calls:
+                self._by_ssrc.pop(ssrc, None)
 
     def request(self, ufrag: bytes) -> C | None:
         return self._by_ufrag.get(ufrag)
@@ -106,8 +137,3 @@ class Demux(Generic[C]):
     def candidates(self, ssrc: int) -> tuple[C, ...]:
         """Calls that may own an SRTP packet from a path of no call, likeliest first."""
         return tuple(self._by_ssrc.get(ssrc, ()))
-
-
-def _take_out(table: dict[K, C], call: C) -> None:
-    for key in [key for key, owner in table.items() if owner == call]:
-        del table[key]

@@ -10,6 +10,7 @@ import contextlib
 import enum
 import hmac
 import importlib.metadata
+import math
 from collections.abc import Callable
 from typing import cast
 
@@ -145,12 +146,17 @@ class DtlsTransport(RTCDtlsTransport):
         return self._drain() or finished
 
     def timer(self, now: float) -> None:
-        """Repeat what the peer may have missed. Call it every 50 ms or so while handshaking."""
+        """Repeat what the peer may have missed."""
         for datagram in self._flight.due(now):
             self._out(datagram)
         if self._state is State.CONNECTING and self._ssl and self._ssl.DTLSv1_get_timeout() == 0:
             self._ssl.DTLSv1_handle_timeout()
             self._flush()
+
+    def deadline(self, now: float) -> float:
+        """When `timer` has work next; math.inf = never."""
+        openssl = self._ssl.DTLSv1_get_timeout() if self._ssl and not self.connected else None
+        return min(self._flight.deadline, math.inf if openssl is None else now + openssl)
 
     def unprotect(self, packet: bytes) -> bytes | None:
         """RTP from SRTP; None if it is not authentic, or seen before."""
@@ -215,19 +221,21 @@ class DtlsTransport(RTCDtlsTransport):
         return True
 
     def _is_expected_peer(self) -> bool:
-        """Every fingerprint of a known algorithm has to match, and there has to be one."""
+        """Of each known algorithm one fingerprint has to match, and there has to be one: a client
+        with several certificates gives those of all (RFC 8122 section 5)."""
         assert self._ssl is not None
         certificate = self._ssl.get_peer_certificate(as_cryptography=True)
         if certificate is None:
             return False
-        known = matching = 0
+        matching: dict[str, bool] = {}
         for algorithm, value in self._fingerprints:
-            digest = X509_DIGEST_ALGORITHMS.get(algorithm.lower())
+            name = algorithm.lower()
+            digest = X509_DIGEST_ALGORITHMS.get(name)
             if digest is not None:
-                known += 1
-                actual = certificate.fingerprint(digest).hex(":")
-                matching += hmac.compare_digest(actual.encode(), value.lower().encode())
-        return 0 < known == matching
+                actual = certificate.fingerprint(digest).hex(":").encode()
+                matches = hmac.compare_digest(actual, value.lower().encode())
+                matching[name] = matches or matching.get(name, False)
+        return bool(matching) and all(matching.values())
 
     def _drain(self) -> bool:
         """Hand every record that is complete to SCTP; whether there was any."""

@@ -4,6 +4,8 @@ Pure. OpenSSL writes whole records into a memory BIO without datagram borders, a
 retransmission timer begins at one second and cannot be set from Python; browsers begin at 50 ms.
 """
 
+import math
+
 DATAGRAM_SIZE = 1200  # bytes; fits every path of WebRTC, also with 38 bytes before it
 REPLAY_AFTER = (0.1, 0.2, 0.4, 0.8)  # seconds after a flight was written; then OpenSSL's own timer
 
@@ -44,6 +46,13 @@ class LastFlight:
         self._written = 0.0
         self._replays = len(REPLAY_AFTER)
 
+    @property
+    def deadline(self) -> float:
+        """When something is due; math.inf = never."""
+        if self._replays >= len(REPLAY_AFTER):
+            return math.inf
+        return self._written + REPLAY_AFTER[self._replays]
+
     def wrote(self, flight: list[bytes], now: float) -> None:
         """Something newer was written: it replaces what we had."""
         self._datagrams, self._written, self._replays = flight, now, 0
@@ -54,7 +63,7 @@ class LastFlight:
 
     def due(self, now: float) -> list[bytes]:
         """Datagrams to send again now."""
-        if self._replays >= len(REPLAY_AFTER) or now - self._written < REPLAY_AFTER[self._replays]:
+        if now < self.deadline:
             return []
         self._replays += 1
         return self._datagrams

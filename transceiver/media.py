@@ -1,16 +1,20 @@
 """The audio of one call between SRTP and its backend: RTP in and out, counts and reports.
 
-`transmit` and `transmit_rtcp` take plain packets; what protects and sends them is `call.py`.
+`transmit` and `transmit_rtcp` take plain packets; what protects and sends them is `stream.py`. A
+backend that speaks samples gets an encoder and a place at the pacer, which calls `slot`.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 from transceiver import rtp
+from transceiver.audio.pacer import Pacer
 from transceiver.backends.base import Backend, BackendFactory
 from transceiver.counts import Counts
 from transceiver.rtcp import Reporter
-from transceiver.rtp import Packet, Reception
+from transceiver.rtp import CLOCK_RATE, Packet, Reception
+from transceiver.speaker import Speaker
 
 MAX_SOURCES = 8  # SSRCs of one client: each costs SRTP state
 FIRST_REPORT_S = 1.0  # after the media began
@@ -26,6 +30,8 @@ class Received(NamedTuple):
 
 
 class Media:
+    """`timer` has work at `deadline`. `sends`: False for a client that does not listen."""
+
     def __init__(
         self,
         *,
@@ -33,28 +39,40 @@ class Media:
         payload_type: int,
         cname: str,
         first_sequence: int,
+        first_timestamp: int,
         sends: bool,
         make_backend: BackendFactory,
+        pacer: Pacer,
         counts: Counts,
         clock: Callable[[], float],
         transmit: Callable[[bytes], None],
         transmit_rtcp: Callable[[bytes], None],
+        crash: Callable[[], None],
     ) -> None:
         self._ssrc = ssrc
         self._payload_type = payload_type
         self._sequence = first_sequence
+        self._first_timestamp = first_timestamp
         self._counts = counts
         self._clock = clock
         self._transmit = transmit
         self._transmit_rtcp = transmit_rtcp
         self._reporter = Reporter(ssrc, cname)
         self._sources: dict[int, Reception] = {}
+        self._source: Reception | None = None  # the one that came last
         self._report_due = clock() + FIRST_REPORT_S
-        self._sends = sends  # else the client's direction says that it does not listen
+        self._sends = sends
+        self._pacer = pacer
+        self._crash = crash
+        self._speaker: Speaker | None = None
         self._paused = False
+        self._last: dict[str, object] | None = None  # statistics of the closed call
         self.packets_up = 0
         self.bytes_up = 0  # of payload
+        self.rtt: float | None = None  # seconds, by the client's last report
+        self.fraction_lost: float | None = None  # of our packets, by the client's last report
         self.backend: Backend = make_backend(self)
+        self.deadline = self._next_deadline()
 
     @property
     def packets_down(self) -> int:
@@ -80,10 +98,10 @@ class Media:
         except rtp.RtpError as error:
             self._counts.drop(error.reason)
             return Received(None, False)
-        source = self._sources.get(packet.ssrc)
+        source = self._source = self._sources.get(packet.ssrc)
         is_new = source is None
         if source is None:
-            source = self._sources[packet.ssrc] = Reception()
+            source = self._source = self._sources[packet.ssrc] = Reception()
         newest = source.add(packet.sequence, packet.timestamp, now)
         size = len(packet.payload)
         self.packets_up += 1
@@ -92,15 +110,16 @@ class Media:
         self._counts.bytes_up += size
         return Received(packet, newest, packet.ssrc if is_new else None)
 
-    def deliver(self, received: Received) -> None:
+    def deliver(self, received: Received, now: float) -> None:
         """Let the backend have a packet."""
         packet = received.packet
-        if packet is None or not packet.payload:
+        if packet is None:
             return
-        if packet.payload_type == self._payload_type:
-            self.backend.receive(packet, received.newest)
-        else:
+        if packet.payload_type != self._payload_type:
             self._counts.drop("wrong_payload_type")
+            return
+        self.backend.receive(packet, received.newest, now)
+        self.deadline = self._next_deadline()
 
     def receive_rtcp(self, plain: bytes, now: float) -> None:
         try:
@@ -108,8 +127,13 @@ class Media:
         except ValueError:
             self._counts.drop("bad_rtcp")
             return
+        if learned.rtt is not None:
+            self.rtt = learned.rtt
         if learned.fraction_lost is not None:
+            self.fraction_lost = learned.fraction_lost
             self.backend.loss(learned.fraction_lost, now)
+            if self._speaker is not None:
+                self._speaker.voice.loss(learned.fraction_lost, now)
 
     def send(self, payload: bytes, timestamp: int, marker: bool) -> None:
         """For the backend, see `Outlet`."""
@@ -122,21 +146,78 @@ class Media:
         self._counts.packets_down += 1
         self._counts.bytes_down += len(payload)
 
+    def open(self, rate: int) -> None:
+        """For the backend, see `Outlet`."""
+        self._speaker = Speaker(rate, self._first_timestamp, self._pacer, self.send, self._crash)
+        if not self._paused:
+            self._speaker.resume()
+
+    def play(self, samples: bytes) -> bool:
+        """For the backend, see `Outlet`."""
+        return self._speaker is not None and self._speaker.downlink.play(samples, self._clock())
+
+    def flush(self) -> int:
+        """For the backend, see `Outlet`."""
+        return 0 if self._speaker is None else self._speaker.downlink.flush()
+
     def timer(self, now: float) -> None:
         if now >= self._report_due and not self._paused:
             self._report_due = now + REPORT_EVERY_S
             self._transmit_rtcp(self._reporter.report(self._sources, now))
+        if now >= self.backend.deadline:
+            self.backend.timer(now)
+        self.deadline = self._next_deadline()
 
     def pause(self) -> None:
         self._paused = True
+        if self._speaker is not None:
+            self._speaker.pause()
         self.backend.pause()
+        self.deadline = self._next_deadline()
 
     def resume(self) -> None:
         self._paused = False
+        if self._speaker is not None:
+            self._speaker.resume()
         self.backend.resume()
+        self.deadline = self._next_deadline()
 
     def close(self) -> None:
-        """Say goodbye in RTCP; the backend ends."""
+        """Say goodbye in RTCP; the backend ends. A second time changes nothing."""
+        if self._last is not None:
+            return
+        self._last = self.statistics()
         self._transmit_rtcp(self._reporter.bye())
         self._counts.lost += self.lost
+        self._counts.uplink.update(self.backend.statistics())
+        if self._speaker is not None:
+            self._speaker.pause()
+            self._speaker = None
         self.backend.close()
+        self._paused, self.deadline = True, math.inf
+
+    def statistics(self) -> dict[str, object]:
+        """All that is counted of this call, for people; None is not known."""
+        if self._last is not None:
+            return self._last
+        spoken = {} if self._speaker is None else self._speaker.statistics()
+        return {
+            "packets_up": self.packets_up,
+            "packets_down": self.packets_down,
+            "bytes_up": self.bytes_up,
+            "bytes_down": self.bytes_down,
+            "lost": self.lost,
+            "jitter_ms": round(self._jitter * 1000 / CLOCK_RATE, 1),
+            "rtt_ms": None if self.rtt is None else round(self.rtt * 1000, 1),
+            "fraction_lost": self.fraction_lost,
+            **self.backend.statistics(),
+            **spoken,
+        }
+
+    @property
+    def _jitter(self) -> float:
+        """Ticks; of the source that came last."""
+        return self._source.jitter if self._source is not None else 0.0
+
+    def _next_deadline(self) -> float:
+        return min(math.inf if self._paused else self._report_due, self.backend.deadline)

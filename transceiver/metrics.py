@@ -4,32 +4,38 @@ Totals are plain integers of the packet path, read when Prometheus asks.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from transceiver.admission import Admission
 from transceiver.counts import Counts
 from transceiver.lifecycle import PHASES, State
 
 PREFIX = "ferryline_transceiver"
 SETUP_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # seconds
+UPLINK = ("late", "duplicates", "recovered", "concealed", "undecodable", "resyncs", "silence_ms")
 
 
 class Metrics(Collector):
-    """`states` gives the state of each live call, `capacity` is that of the process."""
+    """`shown` gives each live call as `Call.describe` does, `lateness` the seconds that a share of
+    the deadlines did not exceed."""
 
     def __init__(
         self,
         registry: CollectorRegistry,
         counts: Counts,
-        states: Callable[[], Iterable[State]],
-        capacity: int,
+        shown: Callable[[], Iterable[Mapping[str, Any]]],
+        admission: Admission,
+        lateness: Callable[[float], float],
     ) -> None:
         self._counts = counts
-        self._states = states
-        self._capacity = capacity
+        self._shown = shown
+        self._admission = admission
+        self._lateness = lateness
         self._setup = Histogram(
             f"{PREFIX}_call_setup_seconds",
             "From the offer's arrival to each step of the set-up.",
@@ -46,11 +52,15 @@ class Metrics(Collector):
         self._setup.labels(phase).observe(seconds)
 
     def collect(self) -> Iterator[Metric]:
-        counts = self._counts
-        yield self._calls()
+        counts, shown = self._counts, list(self._shown())
+        yield _calls(call["state"] for call in shown)
         yield GaugeMetricFamily(
-            f"{PREFIX}_capacity", "Calls that may be live at once.", self._capacity
+            f"{PREFIX}_capacity", "Calls that may be live at once.", self._admission.capacity
         )
+        yield GaugeMetricFamily(
+            f"{PREFIX}_draining", "1 while no new calls are taken.", self._admission.draining
+        )
+        yield self._late()
         yield _by_reason("calls_ended", "Calls that ended.", counts.ended)
         yield _by_reason("calls_refused", "Offers that were turned away.", counts.refused)
         yield _by_reason("datagrams_dropped", "Datagrams that came to nothing.", counts.dropped)
@@ -63,17 +73,41 @@ class Metrics(Collector):
         yield CounterMetricFamily(
             f"{PREFIX}_rtp_lost", "RTP packets of clients that never came.", counts.lost
         )
+        yield _uplink(counts.uplink.copy(), (call["statistics"] for call in shown))
         yield CounterMetricFamily(
             f"{PREFIX}_path_moves", "Calls that moved to another path.", counts.moves
         )
 
-    def _calls(self) -> Metric:
-        family = GaugeMetricFamily(f"{PREFIX}_calls", "Live calls by state.", labels=["state"])
-        states = Counter(self._states())
-        for state in State:
-            if state is not State.ENDED:
-                family.add_metric([state], states[state])
+    def _late(self) -> Metric:
+        family = GaugeMetricFamily(
+            f"{PREFIX}_lateness_seconds",
+            "How late work was done, over the last 5 s.",
+            labels=["quantile"],
+        )
+        for share in (0.5, 0.99):
+            family.add_metric([str(share)], self._lateness(share))
         return family
+
+
+def _calls(states: Iterable[State]) -> Metric:
+    family = GaugeMetricFamily(f"{PREFIX}_calls", "Live calls by state.", labels=["state"])
+    totals = Counter(states)
+    for state in State:
+        if state is not State.ENDED:
+            family.add_metric([state], totals[state])
+    return family
+
+
+def _uplink(totals: Counter[str], live: Iterable[Mapping[str, int]]) -> Metric:
+    """What became of the clients' audio, of all calls."""
+    family = CounterMetricFamily(
+        f"{PREFIX}_uplink", "What the repair of the clients' audio did.", labels=["what"]
+    )
+    for statistics in live:
+        totals.update({what: statistics.get(what, 0) for what in UPLINK})
+    for what in UPLINK:
+        family.add_metric([what], totals[what])
+    return family
 
 
 def _by_reason(name: str, text: str, totals: Counter[str]) -> Metric:

@@ -8,6 +8,8 @@ import asyncio
 import enum
 import logging
 import socket
+import struct
+import time
 from collections.abc import Callable, Hashable
 from typing import Protocol
 
@@ -26,13 +28,16 @@ from transceiver.counts import Counts
 from transceiver.demux import Demux
 from transceiver.framing import Framing, FramingError
 from transceiver.ice import Drop
+from transceiver.wheel import TURN_S, Wheel
 
 RECEIVE_BUFFER = 4 << 20  # bytes: 30 calls' packets of about half a minute
-BATCH = 64  # datagrams read before other work gets its turn
-TICK_S = 0.05  # of the timer wheel
+BATCH_S = 0.004  # of reading before other work gets its turn
 
 _MAX_DATAGRAM = 2048  # bytes; longer ones are cut, and then fail their authentication
 _SO_RCVBUFFORCE = 33  # Linux; the socket module has no name for it
+_SO_TIMESTAMPNS = 35  # Linux; also the type of the ancillary message
+_TIMESPEC = struct.Struct("@ll")
+_STAMP_SPACE = socket.CMSG_SPACE(_TIMESPEC.size)
 _TRANSACTION = slice(8, 20)  # of a STUN message, RFC 8489 section 5
 
 log = logging.getLogger(__name__)
@@ -68,7 +73,7 @@ class Peer(Protocol):
         """Another call has proven this path."""
 
     def timer(self, now: float) -> None:
-        """Do what is due; called on each turn of the wheel."""
+        """Do what is due; `Mux.plan` the next time."""
 
     def crash(self) -> None:
         """End after a fault of ours."""
@@ -89,7 +94,7 @@ class Mux:
         self.counts = counts
         self.clock = clock
         self._socket = media
-        self._peers: dict[Peer, None] = {}
+        self._wheel: Wheel[Peer] = Wheel()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tick: asyncio.TimerHandle | None = None
         self._serving: Peer | None = None
@@ -108,12 +113,16 @@ class Mux:
         self._socket.close()
 
     def attach(self, call: Peer, ufrag: str) -> None:
-        """Let `call` have its turns of the wheel and its Binding requests."""
-        self._peers[call] = None
+        """Binding requests to `ufrag` are for `call`."""
         self.table.add(ufrag, call)
 
+    def plan(self, call: Peer, when: float) -> None:
+        """Call `call.timer` at `when`, instead of when it was planned before."""
+        self._wheel.plan(call, when)
+
     def detach(self, call: Peer) -> None:
-        self._peers.pop(call, None)
+        """Forget `call`: no packet and no turn of the wheel is for it any more."""
+        self._wheel.cancel(call)
         self.table.remove(call)
 
     def send(self, path: Hashable, via: Address, payload: bytes) -> None:
@@ -141,8 +150,8 @@ class Mux:
             self.counts.drop(Reject.UNKNOWN_CLASS)
 
     def tick(self, now: float) -> None:
-        """One turn of the wheel: every call does what is due."""
-        for call in tuple(self._peers):
+        """One turn of the wheel: the calls that have something due do it."""
+        for call in self._wheel.turn(now):
             self._serving = call
             try:
                 call.timer(now)
@@ -203,22 +212,28 @@ class Mux:
         return vip is None or vip in call.vips
 
     def _readable(self) -> None:
-        now = self.clock()
-        for _ in range(BATCH):
-            try:
+        """Read for a while; how long the first datagram has waited stands for all."""
+        began = now = self.clock()
+        try:
+            datagram, stamp, _, source = self._socket.recvmsg(_MAX_DATAGRAM, _STAMP_SPACE)
+            self.counts.lateness.add(_waited(stamp), now)
+            while True:
+                self._serving = None
+                try:
+                    self.receive(datagram, source[:2], now)
+                except Exception:
+                    self._fault()
+                now = self.clock()
+                if now - began >= BATCH_S:
+                    return
                 datagram, source = self._socket.recvfrom(_MAX_DATAGRAM)
-            except OSError:  # nothing left, or an ICMP error of some earlier send
-                return
-            self._serving = None
-            try:
-                self.receive(datagram, source[:2], now)
-            except Exception:
-                self._fault()
+        except OSError:  # nothing left, or an ICMP error of some earlier send
+            return
 
     def _turn(self) -> None:
         assert self._loop is not None
         self.tick(self.clock())
-        self._tick = self._loop.call_later(TICK_S, self._turn)
+        self._tick = self._loop.call_later(TURN_S, self._turn)
 
     def _fault(self) -> None:
         """A fault of ours ends the call that it happened in, and no other."""
@@ -228,6 +243,16 @@ class Mux:
             self._serving.crash()
 
 
+def _waited(ancillary: list[tuple[int, int, bytes]]) -> float:
+    """Seconds since the kernel took a datagram in, by its stamp; 0 without one."""
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
+            seconds, nanoseconds = _TIMESPEC.unpack(data)
+            came: float = seconds + nanoseconds / 1e9
+            return time.time() - came
+    return 0.0
+
+
 def open_socket(address: Address) -> socket.socket:
     """The media socket. Raises `OSError`."""
     media = socket.socket(
@@ -235,6 +260,7 @@ def open_socket(address: Address) -> socket.socket:
     )
     try:
         media.setblocking(False)
+        media.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         try:
             media.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, RECEIVE_BUFFER)
         except PermissionError:  # without CAP_NET_ADMIN: as much as net.core.rmem_max allows

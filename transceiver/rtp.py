@@ -15,6 +15,7 @@ _HEADER = struct.Struct("!BBHII")
 _VERSION = 2 << 6
 _MAX_DROPOUT = 3000  # RFC 3550 appendix A.1
 _MAX_MISORDER = 100
+_MAX_PACKET = 6 * FRAME  # ticks; more between two packets in a row is a pause of the sender
 
 
 class Reject(enum.StrEnum):
@@ -77,14 +78,24 @@ class Reception:
     RFC 3550 appendix A.1, A.3 and A.8, without the probation: only authenticated packets come here.
     """
 
-    __slots__ = ("_base", "_cycles", "_highest", "_restart", "_transit", "jitter", "received")
+    __slots__ = (
+        "_arrived",
+        "_base",
+        "_cycles",
+        "_highest",
+        "_restart",
+        "_timestamp",
+        "jitter",
+        "received",
+    )
 
     def __init__(self) -> None:
         self._base = -1  # extended number of the first packet; -1 = none yet
         self._cycles = 0
         self._highest = 0
         self._restart = -1
-        self._transit: float | None = None
+        self._timestamp = 0  # of the highest, and its arrival in seconds
+        self._arrived = 0.0
         self.received = 0
         self.jitter = 0.0  # ticks
 
@@ -106,22 +117,24 @@ class Reception:
                 return False
             if sequence < self._highest:
                 self._cycles += 0x10000
-            self._highest = sequence
+            self._highest, self._restart = sequence, -1
+            self._measure(ahead, timestamp, now)
         self.received += 1
-        self._measure(timestamp, now)
+        self._timestamp, self._arrived = timestamp, now
         return True
 
     def _begin(self, sequence: int) -> None:
         self._cycles, self._highest, self._base = 0, sequence, sequence
-        self._restart, self._transit, self.received = -1, None, 0
+        self._restart, self.received = -1, 0
 
-    def _measure(self, timestamp: int, now: float) -> None:
-        transit = now * CLOCK_RATE - timestamp
-        if self._transit is not None:
-            difference = abs(transit - self._transit)
-            if difference < CLOCK_RATE:  # else: a pause of the sender, or the timestamp wrapped
-                self.jitter += (difference - self.jitter) / 16
-        self._transit = transit
+    def _measure(self, ahead: int, timestamp: int, now: float) -> None:
+        """Jitter, RFC 3550 section 6.4.1, without pauses: what ends one comes when it pleases."""
+        ticks = (timestamp - self._timestamp) & 0xFFFFFFFF
+        if ticks > ahead * _MAX_PACKET:  # or the timestamps went back
+            return
+        difference = abs((now - self._arrived) * CLOCK_RATE - ticks)
+        if difference < CLOCK_RATE:  # else: a pause without timestamps
+            self.jitter += (difference - self.jitter) / 16
 
     @property
     def highest(self) -> int:

@@ -9,12 +9,24 @@ from collections.abc import Callable
 
 from aiortc import rtcsctptransport
 from aiortc.rtcdatachannel import RTCDataChannel
-from aiortc.rtcsctptransport import DataChunk, RTCSctpCapabilities, RTCSctpTransport
+from aiortc.rtcsctptransport import (
+    SCTP_DATA_FIRST_FRAG,
+    SCTP_DATA_LAST_FRAG,
+    DataChunk,
+    InboundStream,
+    RTCSctpCapabilities,
+    RTCSctpTransport,
+    tsn_plus_one,
+)
 
 from transceiver.aiortc_parts import require, run
 from transceiver.dtls import DtlsTransport
 from transceiver.flight import DATAGRAM_SIZE
 from transceiver.sdp_answer import MAX_MESSAGE_SIZE, SCTP_PORT
+
+MAX_STREAMS = 256  # that a client may use; browsers number theirs from 0 or 1
+MAX_PARTS = 2048  # of unfinished messages; our window is full with half of them
+FOLD = 32  # parts of a message that become one
 
 _HEADERS = 28 + 65  # bytes of SCTP around a chunk's data, and of DTLS at most (CBC suites)
 _USED = ("_handle_data", "_receive", "_receive_data_chunk", "_set_state")
@@ -47,6 +59,12 @@ class Association(RTCSctpTransport):
         """Stop all timers. The peer hears nothing: DTLS says close_notify."""
         self._set_state(self.State.CLOSED)
 
+    @property
+    def waiting(self) -> int:
+        """Bytes of ours that the peer has no room for yet."""
+        parts = sum(len(chunk.user_data) for chunk in self._outbound_queue)
+        return parts + sum(len(data) for _, _, data in self._data_channel_queue)
+
     async def _handle_data(self, data: bytes) -> None:
         try:
             await super()._handle_data(data)
@@ -54,10 +72,44 @@ class Association(RTCSctpTransport):
             self.faults += 1
 
     async def _receive_data_chunk(self, chunk: DataChunk) -> None:
-        if self._advertised_rwnd < len(chunk.user_data):
-            self.faults += 1  # beyond our window: neither kept nor acknowledged
+        if not self._has_room(chunk):
+            self.faults += 1  # neither kept nor acknowledged
             return
         await super()._receive_data_chunk(chunk)
+        stream = self._inbound_streams.get(chunk.stream_id)
+        if stream is not None and len(stream.reassembly) >= FOLD:
+            self._fold(stream)
+
+    def _has_room(self, chunk: DataChunk) -> bool:
+        streams = self._inbound_streams
+        if self._advertised_rwnd < len(chunk.user_data):
+            return False
+        if chunk.stream_id not in streams and len(streams) >= MAX_STREAMS:
+            return False
+        kept = sum(len(stream.reassembly) for stream in streams.values())
+        # what closes a gap gets in last: it lets others go
+        last = self._last_received_tsn
+        closes_gap = last is not None and chunk.tsn == tsn_plus_one(last)
+        return kept < (2 * MAX_PARTS if closes_gap else MAX_PARTS)
+
+    def _fold(self, stream: InboundStream) -> None:
+        """Make one part of those that a message begins with: aiortc looks at each part whenever
+        one comes. Of a message above our limit only as much is kept as shows that."""
+        parts = stream.reassembly
+        if not parts[0].flags & SCTP_DATA_FIRST_FRAG:
+            return
+        run = 1
+        while run < len(parts) and parts[run].tsn == tsn_plus_one(parts[run - 1].tsn):
+            if parts[run].flags & (SCTP_DATA_FIRST_FRAG | SCTP_DATA_LAST_FRAG):
+                break
+            run += 1
+        if run < FOLD:
+            return
+        data = b"".join(part.user_data for part in parts[:run])
+        parts[0].user_data = data[: MAX_MESSAGE_SIZE + 1]
+        parts[0].tsn = parts[run - 1].tsn
+        del parts[1:run]
+        self._advertised_rwnd += len(data) - len(parts[0].user_data)
 
     async def _receive(self, stream_id: int, pp_id: int, data: bytes) -> None:
         channel = self._data_channels.get(stream_id)

@@ -3,6 +3,7 @@
 It knows no path: `send` takes a datagram to wherever the call sends to now.
 """
 
+import math
 from collections.abc import Callable
 
 from relayctl.wire.packet_class import is_rtcp, ssrc_of
@@ -44,6 +45,7 @@ class Stream:
             on_connected=self._connected,
             on_closed=self._closed,
         )
+        self._sounds = False  # a packet of audio went out
         self._channels: Channels | None = None
         self.media: Media | None = None
 
@@ -73,15 +75,24 @@ class Stream:
         plain = self._dtls.unprotect(packet)
         return None if plain is None else media.count(plain, now)
 
-    def deliver(self, received: Received) -> None:
+    def deliver(self, received: Received, now: float) -> None:
         """Let the backend have an authentic packet."""
         if self.media is not None:
-            self.media.deliver(received)
+            self.media.deliver(received, now)
 
     def timer(self, now: float) -> None:
         self._dtls.timer(now)
         if self.media is not None:
             self.media.timer(now)
+
+    def deadline(self, now: float) -> float:
+        """When `timer` has work next; math.inf = never."""
+        return min(self._dtls.deadline(now), self.media_deadline)
+
+    @property
+    def media_deadline(self) -> float:
+        """The part of it that a packet of audio can change."""
+        return math.inf if self.media is None else self.media.deadline
 
     def pause(self) -> None:
         if self.media is not None:
@@ -107,12 +118,15 @@ class Stream:
             payload_type=audio.payload_type,
             cname=self._local.cname,
             first_sequence=int.from_bytes(self._around.random_bytes(2), "big") >> 1,
+            first_timestamp=int.from_bytes(self._around.random_bytes(4), "big"),
             sends=audio.direction in (Direction.SENDRECV, Direction.RECVONLY),
             make_backend=self._around.make_backend,
+            pacer=self._around.pacer,
             counts=self._around.mux.counts,
             clock=clock,
             transmit=self._transmit,
             transmit_rtcp=self._transmit_rtcp,
+            crash=lambda: self._on_end(End.INTERNAL_ERROR),
         )
         self._on_step("dtls")
         application = self._offer.application
@@ -132,7 +146,9 @@ class Stream:
     def _transmit(self, packet: bytes) -> None:
         if self._dtls.connected:
             self._send(self._dtls.protect(packet))
-            self._on_step("first_audio")
+            if not self._sounds:
+                self._sounds = True
+                self._on_step("first_audio")
 
     def _transmit_rtcp(self, packet: bytes) -> None:
         if self._dtls.connected:

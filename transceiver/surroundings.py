@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from transceiver.audio.pacer import Pacer
 from transceiver.backends.base import BackendFactory
 from transceiver.dtls import Identity
 from transceiver.mux import Mux
@@ -11,6 +12,7 @@ from transceiver.mux import Mux
 @dataclass(frozen=True)
 class Surroundings:
     mux: Mux
+    pacer: Pacer
     identity: Identity
     make_backend: BackendFactory
     random_bytes: Callable[[int], bytes]

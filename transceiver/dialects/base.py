@@ -14,3 +14,7 @@ class Dialect(Protocol):
 
     def too_large(self) -> list[Message]:
         """A message of the client was above `max-message-size` and is lost."""
+
+    def undelivered(self) -> list[Message]:
+        """A message of ours was above the client's `max-message-size` and is lost: something
+        short instead."""

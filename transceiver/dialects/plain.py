@@ -14,3 +14,6 @@ class Plain:
 
     def too_large(self) -> list[Message]:
         return []
+
+    def undelivered(self) -> list[Message]:
+        return []

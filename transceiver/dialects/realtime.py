@@ -65,6 +65,10 @@ class Realtime:
     def too_large(self) -> list[Message]:
         return [self._error("message_too_large", "the message is above a=max-message-size")]
 
+    def undelivered(self) -> list[Message]:
+        detail = "an event is lost: it is above the a=max-message-size of the offer"
+        return [self._error("event_too_large", detail)]
+
     def _event(self, kind: str, **fields: Any) -> str:
         return json.dumps({"type": kind, "event_id": self._new_id("event"), **fields})
 

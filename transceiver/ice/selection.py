@@ -15,6 +15,7 @@ SILENT_S = 1.0  # of the present path, while another one is alive: then it is as
 SETTLE_S = 0.5  # the client's media may lag behind its nomination so long without undoing it
 HOLD_S = 0.5  # a nomination this fresh stands against a repeated one of another path
 MAX_HOLD_S = 8.0  # the hold doubles with each return to an earlier path
+CALM_S = 20.0  # in which nobody wanted to return, and the hold is what it was at first
 
 
 class Selection:
@@ -23,6 +24,7 @@ class Selection:
     def __init__(self) -> None:
         self.present: Path | None = None
         self._hold_s = HOLD_S
+        self._contested = NEVER  # when a return was wanted last
 
     def nominate(self, path: Path, proven: bool, now: float) -> bool:
         """USE-CANDIDATE came on `path`: whether to move there now.
@@ -39,6 +41,9 @@ class Selection:
             return False
         if not repeated:
             return True
+        if now - self._contested >= CALM_S:
+            self._hold_s = HOLD_S
+        self._contested = now
         if now - self.present.nominated < self._hold_s:
             return False
         self._hold_s = min(2 * self._hold_s, MAX_HOLD_S)

@@ -19,7 +19,9 @@ from relayctl.wire.address import Address
 from relayctl.wire.packet_class import PacketClass, classify, is_rtcp
 from relayctl.wire.route_token import Key
 from transceiver import rtp
-from transceiver.backends.echo import Echo, Mode
+from transceiver.admission import Admission
+from transceiver.audio.pacer import Pacer
+from transceiver.backends.echo import Mode, make
 from transceiver.call import Call
 from transceiver.calls import Calls, DialectName
 from transceiver.counts import Counts
@@ -201,15 +203,17 @@ class World:
         self.vias: list[Address] = []  # by which the mux sent
         framing = PlainFraming() if plain else SppFraming([ip_network("10.2.0.0/28")])
         self.mux = Mux(cast(Any, self.socket), framing, self.counts, lambda: self.now)
+        self.pacer = Pacer(lambda: self.now, self.counts.lateness)
         around = Surroundings(
             mux=self.mux,
+            pacer=self.pacer,
             identity=IDENTITY,
-            make_backend=lambda outlet: Echo(outlet, mode),
+            make_backend=lambda outlet: make(outlet, mode),
             random_bytes=os.urandom,
             observe=lambda phase, seconds: self.phases.append((phase, seconds)),
         )
         minter = Minter(Key(1, bytes(32)), 7, ENDPOINT, os.urandom)
-        self.calls = Calls(around, minter, capacity)
+        self.calls = Calls(around, minter, Admission(capacity))
 
     def client(self, port: int = 40000, **fields: Any) -> Client:
         """A client with an answered offer."""

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import socket
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,18 @@ def free_port() -> int:
                 return port
 
 
+def free_ports(count: int) -> int:
+    """The first of `count` ports in a row that are free for UDP and TCP."""
+    while True:
+        base = free_port()
+        with contextlib.ExitStack() as taken, contextlib.suppress(OSError, OverflowError):
+            for number in range(count):
+                for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+                    each = taken.enter_context(socket.socket(socket.AF_INET, kind))
+                    each.bind(("127.0.0.1", base + number))
+            return base
+
+
 def run(scenario: Callable[[], Awaitable[None]]) -> None:
     """Run on the loop of production."""
 
@@ -54,11 +67,10 @@ def run(scenario: Callable[[], Awaitable[None]]) -> None:
         aioice.ice.get_host_addresses = before
 
 
-class Live:
-    """The running transceiver, and its control API."""
+class Remote:
+    """The control API of a transceiver."""
 
-    def __init__(self, transceiver: Transceiver, http: httpx.AsyncClient, vip: str) -> None:
-        self.transceiver = transceiver
+    def __init__(self, http: httpx.AsyncClient, vip: str) -> None:
         self.http = http
         self.vip = vip
 
@@ -74,19 +86,61 @@ class Live:
         return shown
 
 
+class Live(Remote):
+    """A transceiver in this process, and its control API."""
+
+    def __init__(self, transceiver: Transceiver, http: httpx.AsyncClient, vip: str) -> None:
+        super().__init__(http, vip)
+        self.transceiver = transceiver
+
+
+@contextlib.asynccontextmanager
+async def remote(vip: str) -> AsyncIterator[Remote]:
+    """The one at `vip`, in a process of its own: waits until it is ready."""
+    async with httpx.AsyncClient(base_url=f"http://{vip}", trust_env=False) as http:
+        for _ in range(600):
+            with contextlib.suppress(httpx.TransportError):
+                if (await http.get("/readyz")).status_code == 200:
+                    break
+            await asyncio.sleep(0.05)
+        else:
+            raise AssertionError(f"the process at {vip} does not get ready")
+        yield Remote(http, vip)
+
+
+def command(tmp_path: Path, listen: str, *options: str, **settings: Any) -> list[str]:
+    """Of a transceiver process. `settings` are keys of its configuration."""
+    (tmp_path / "route.keys").write_text(KEYS)
+    values = {
+        "listen": listen,
+        "inner": "plain",
+        "cluster": 7,
+        "keys_file": str(tmp_path / "route.keys"),
+        "mint": 1,
+        "capacity": 30,
+        "max_lateness_ms": 10_000,
+    }
+    file = tmp_path / "transceiver.toml"
+    text = [f"{key} = {json.dumps(value)}\n" for key, value in (values | settings).items()]
+    file.write_text("".join(text))
+    return [sys.executable, "-m", "transceiver", "serve", "--config", str(file), *options]
+
+
 @contextlib.asynccontextmanager
 async def serving(tmp_path: Path, **settings: Any) -> AsyncIterator[Live]:
     keys = tmp_path / "route.keys"
     keys.write_text(KEYS)
     vip = f"127.0.0.1:{free_port()}"
-    config = TransceiverConfig(
-        listen=vip,  # type: ignore[arg-type]
-        inner="plain",
-        cluster=7,
-        keys_file=keys,
-        mint=1,
-        **settings,
-    )
+    values: dict[str, Any] = {
+        "listen": vip,
+        "inner": "plain",
+        "cluster": 7,
+        "keys_file": keys,
+        "mint": 1,
+        "capacity": 30,
+        "max_lateness_ms": 10_000,  # tests share their cores with other tests
+    }
+    config = TransceiverConfig(**(values | settings))
     transceiver = Transceiver(config)
     await transceiver.start()
     try:
@@ -99,7 +153,7 @@ async def serving(tmp_path: Path, **settings: Any) -> AsyncIterator[Live]:
 class Caller:
     """One aiortc peer connection with a silent microphone and a data channel."""
 
-    def __init__(self, live: Live, label: str = "chat") -> None:
+    def __init__(self, live: Remote, label: str = "chat") -> None:
         self.live = live
         self.pc = RTCPeerConnection(RTCConfiguration(iceServers=[]))
         self.pc.addTrack(AudioStreamTrack())
@@ -142,6 +196,18 @@ class Caller:
         for reader in self._readers:
             reader.cancel()
         await asyncio.gather(*self._readers, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def connected(live: Remote) -> AsyncIterator[Caller]:
+    """A caller whose call is up; goes away at the end."""
+    caller = Caller(live)
+    try:
+        await caller.call()
+        await caller.connected(20)
+        yield caller
+    finally:
+        await caller.close()
 
 
 async def until(condition: Callable[[], Any], timeout_s: float = 5.0) -> float:

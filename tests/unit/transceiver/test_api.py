@@ -7,6 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.unit.transceiver.harness import Client, World
+from transceiver import admission
 from transceiver.api import MAX_BODY, create_app
 
 TOKEN = "correct horse battery"
@@ -15,10 +16,14 @@ VIPS = ["203.0.113.10:3478"]
 
 
 class Api:
-    def __init__(self, *, token: str = TOKEN, ready: bool = True) -> None:
+    def __init__(self, *, token: str = TOKEN) -> None:
         self.world = World(capacity=2)
         self.app = create_app(
-            self.world.calls, CollectorRegistry(), token=token, ready=lambda: ready
+            self.world.calls,
+            CollectorRegistry(),
+            token=token,
+            drain=self.world.calls.admission.close,
+            status=lambda: {"calls": len(self.world.calls)},
         )
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
@@ -72,6 +77,8 @@ def test_the_life_of_a_call(api: Api) -> None:
         pytest.param({"vips": VIPS * 2}, (400, "bad_vips"), id="two_of_a_family"),
         pytest.param({"dialect": "klingon"}, (400, "unknown_dialect"), id="dialect"),
         pytest.param({"dialect": []}, (400, "unknown_dialect"), id="dialect_list"),
+        pytest.param({"subject": 1}, (400, "invalid_parameter"), id="subject_number"),
+        pytest.param({"subject": "x" * 129}, (400, "invalid_parameter"), id="subject_long"),
     ],
 )
 def test_bad_requests(api: Api, changes: dict[str, Any], expected: tuple[int, str]) -> None:
@@ -104,7 +111,34 @@ def test_full(api: Api) -> None:
     full = api.create()
     assert code(full) == (503, "overloaded")
     assert full.headers["Retry-After"] == "1"
-    assert api.request("GET", "/readyz").status_code == 503
+    ready = api.request("GET", "/readyz")
+    assert ready.status_code == 503
+    assert ready.json() == {"ready": False, "calls": 2, "capacity": 2, "reason": "overloaded"}
+
+
+def test_draining(api: Api) -> None:
+    path = f"/v1/calls/{api.create().json()['id']}"
+    begun = api.request("POST", "/v1/drain")
+    assert (begun.status_code, begun.json()) == (202, {"calls": 1})
+    refused = api.create()
+    assert code(refused) == (503, "draining")
+    assert refused.headers["Retry-After"] == "1"
+    assert api.request("GET", "/readyz").json()["reason"] == "draining"
+    assert api.request("GET", path).json()["state"] == "new"  # what is there goes on
+    assert api.request("DELETE", path).status_code == 204
+
+
+def test_too_many_half_open_calls_of_a_subject(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "MAX_HALF_OPEN_OF_SUBJECT", 1)
+    assert api.create(subject="key_7").status_code == 201
+    refused = api.create(subject="key_7")
+    assert code(refused) == (429, "too_many_half_open")
+    assert refused.headers["Retry-After"] == "1"
+    assert api.create(subject="key_8").status_code == 201
+
+
+def test_status(api: Api) -> None:
+    assert api.request("GET", "/v1/status").json() == {"calls": 0}
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b"", b"\xff", b"[" * 100_000])
@@ -139,6 +173,8 @@ def test_every_v1_route_wants_the_token(api: Api, headers: dict[str, str]) -> No
         ("GET", "/v1/calls/x"),
         ("DELETE", "/v1/calls/x"),
         ("POST", "/v1/calls/x/restart"),
+        ("POST", "/v1/drain"),
+        ("GET", "/v1/status"),
     ):
         assert code(api.request(method, path, headers=headers)) == (401, "unauthorized")
 
@@ -155,7 +191,6 @@ def test_health_readiness_and_metrics_are_open(api: Api) -> None:
         "capacity": 2,
     }
     assert api.request("GET", "/metrics", headers={}).status_code == 200
-    assert Api(ready=False).request("GET", "/readyz").status_code == 503
 
 
 def test_unknown_routes_and_methods_have_the_same_shape(api: Api) -> None:

@@ -1,8 +1,10 @@
 """One call from its offer to its end, over a network that the tests own."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
+from aiortc.rtp import RtcpByePacket, RtcpReceiverInfo, RtcpRrPacket
 
 from relayctl.wire import spp
 from relayctl.wire.call_id import parse
@@ -16,7 +18,12 @@ from tests.unit.transceiver.harness import (
     garbage_rtp,
     is_dtls,
     lose_nth,
+    no_loss,
 )
+from tests.unit.transceiver.records import ALERT, DATA, HANDSHAKE, record
+from transceiver import aiortc_parts
+from transceiver.backends.echo import Mode
+from transceiver.call import Call
 from transceiver.calls import DialectName
 from transceiver.lifecycle import End, State
 from transceiver.sdp import SdpError
@@ -120,8 +127,43 @@ def test_at_most_four_early_datagrams_are_kept(world: World) -> None:
     client.check()
     world.pump()
     for _ in range(9):
-        world.up(client.address, b"\x16" + bytes(40))
+        world.up(client.address, record(HANDSHAKE, b"\x01" + bytes(11)))
     assert world.counts.dropped["early_dtls"] == 5
+
+
+@pytest.mark.parametrize("when", ["early", "before_the_hello", "after_the_hello", "connected"])
+def test_forged_alerts_and_garbage_end_no_call(world: World, when: str) -> None:
+    client, forged = (
+        world.client(),
+        [
+            record(ALERT, b"\2\x28"),  # fatal: handshake_failure
+            record(ALERT, b"\1\0"),  # close_notify
+            record(DATA, b"hello"),
+            record(HANDSHAKE, bytes(30)),
+            *(record(kind, bytes(60), epoch=1) for kind in (ALERT, DATA, HANDSHAKE)),
+        ],
+    )
+    if when == "early":
+        client.answers_checks = False
+    client.check()
+    world.pump()
+    if when == "after_the_hello":
+        world.lose = lose_nth("down", 1)
+    if when in ("after_the_hello", "connected"):
+        client.hello(world.now)
+        world.pump()
+        world.lose = no_loss
+    assert client.connected == (when == "connected")
+    for datagram in forged * 3:
+        world.up(client.address, datagram)
+    client.answers_checks = True
+    if when in ("early", "before_the_hello"):
+        client.hello(world.now)
+    world.run(0.5)
+    client.speak()
+    world.pump()
+    assert len(client.heard) == 1
+    assert world.call(client).state is State.CONNECTED
 
 
 def test_a_wrong_certificate_ends_the_call_and_gets_no_finished(world: World) -> None:
@@ -243,7 +285,7 @@ def test_many_rebindings_leave_few_paths(world: World) -> None:
         world.pump()
         world.run(0.1)
     assert world.call(client).describe()["client"] == "198.51.100.7:41059"
-    assert len(world.call(client)._via) <= 16
+    assert len(world.call(client)._reach) <= 16
     assert len(world.mux.table) <= 16 * 2 + 3
 
 
@@ -352,7 +394,70 @@ def test_a_reloaded_page_on_the_same_port_takes_its_path(world: World) -> None:
     world.pump()
     assert len(new.heard) == 1
     assert not old.heard
-    assert world.call(old)._agent.selected is None  # and sends nothing there
+    assert world.call(old)._reach.agent.selected is None  # and sends nothing there
+
+
+def test_an_idle_call_is_woken_for_what_is_due_and_for_nothing_else(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = world.connected()
+    world.run(2)
+    call, woken = world.call(client), []
+
+    def timer(now: float) -> None:
+        woken.append(now)
+        Call.timer(call, now)
+
+    monkeypatch.setattr(call, "timer", timer)
+    world.run(60)
+    # Reports each 3 s, consents each 4 to 6 s, a look whether it is away each 4 s at most.
+    assert 30 <= len(woken) <= 60
+    assert call.state is State.CONNECTED
+
+
+def test_a_gap_in_the_audio_wakes_the_call_when_the_backend_asked_for_it() -> None:
+    world = World(mode=Mode.AUDIO)
+    client = world.connected()
+    for _ in range(5):
+        client.speak()
+        world.pump()
+        world.run(0.05)
+    client.sequence += 1  # this one gets lost
+    client.speak()
+    world.pump()
+    held = len(client.heard)
+    world.run(0.1)  # and then the client is silent
+    assert len(client.heard) >= held + 2
+
+
+def test_a_path_that_falls_silent_is_asked_though_only_records_come_from_another(
+    world: World,
+) -> None:
+    client = world.connected()
+    spare = world.place(replace(client, address=("198.51.100.7", 40009), outbox=[]))
+    spare.check(nominate=False)
+    world.pump()
+    for _ in range(20):
+        client.speak()
+        world.pump()
+        world.run(0.1)
+    asked: list[float] = []
+
+    def lose(direction: str, payload: bytes) -> bool:
+        if direction == "down" and payload[:2] == b"\x00\x01":
+            asked.append(world.now)
+        return False
+
+    world.lose = lose
+    silent_since = world.now
+    for _ in range(3):
+        assert client.dtls is not None
+        aiortc_parts.run(client.dtls._send_data(b"still here"))
+        spare.outbox[:], client.outbox[:] = client.outbox.copy(), []
+        world.pump()
+        world.run(0.4)
+    assert asked
+    assert 1.0 <= asked[0] - silent_since + 0.1 <= 1.2
 
 
 def test_reports_are_sent(world: World) -> None:
@@ -360,6 +465,28 @@ def test_reports_are_sent(world: World) -> None:
     client.speak()
     world.run(8)
     assert client.reports == 3
+
+
+def test_reports_of_the_client_are_heard_and_its_bye_ends_no_call(world: World) -> None:
+    client = world.connected()
+    client.speak()
+    world.pump()
+    assert client.dtls is not None
+    ssrc = world.call(client)._local.ssrc
+    for compound in (
+        bytes(RtcpRrPacket(client.ssrc, [RtcpReceiverInfo(ssrc, 64, 9, 100, 0, 0, 0)])),
+        bytes(RtcpByePacket([client.ssrc])),
+        b"\x80\xc9\xff\xff" + bytes(8),
+    ):
+        client.outbox.append(client.dtls.protect_rtcp(compound))
+    world.pump()
+    statistics = world.calls.describe(client.call_id)["statistics"]
+    assert isinstance(statistics, dict)
+    assert statistics["fraction_lost"] == 0.25
+    assert world.counts.dropped == {"bad_rtcp": 1}
+    client.speak()
+    world.pump()
+    assert len(client.heard) == 2
 
 
 def test_a_listener_only_gets_what_it_asked_for(world: World) -> None:
@@ -395,7 +522,7 @@ def test_a_fault_of_ours_ends_that_call_only(world: World, monkeypatch: pytest.M
     broken, whole = world.connected(), world.connected(40100, ssrc=0x55)
     call = world.call(broken)
     monkeypatch.setattr(call, "timer", lambda now: 1 / 0)
-    world.run(0.1)
+    world.run(2)
     assert world.calls.describe(broken.call_id)["reason"] == End.INTERNAL_ERROR
     assert world.call(whole).state is State.CONNECTED
 

@@ -3,6 +3,9 @@ import pytest
 from relayctl.wire import call_id
 from relayctl.wire.route_token import Key, open_token
 from tests.unit.transceiver.harness import VIP, Client, World
+from transceiver import admission
+from transceiver.admission import Refusal, Refused
+from transceiver.backends.echo import Mode
 from transceiver.calls import REMEMBERED_S, CallError, DialectName, Reason
 from transceiver.sdp import SdpError
 
@@ -44,13 +47,37 @@ def test_a_wrong_secret_finds_nothing(world: World) -> None:
 
 def test_full_is_refused_and_an_ended_call_makes_room(world: World) -> None:
     clients = [world.client(n) for n in range(3)]
-    with pytest.raises(CallError) as caught:
+    with pytest.raises(Refused) as caught:
         world.client(9)
-    assert refused(caught) is Reason.FULL
-    assert world.calls.full
+    assert caught.value.reason is Refusal.FULL
     assert world.counts.refused == {"overloaded": 1}
     world.calls.hang_up(clients[0].call_id)
     world.client(9)
+
+
+def test_half_open_calls_are_counted_by_subject_until_they_are_connected(world: World) -> None:
+    client = Client(("192.0.2.1", 5))
+    client.call_id, answer = world.calls.create(client.offer(), (VIP,), DialectName.PLAIN, "me")
+    client.take_answer(answer)
+    other = world.client(9)
+    assert world.calls.half_open() == {"me": 1, "": 1}
+    world.connect(world.place(client))
+    assert world.calls.half_open() == {"": 1}
+    world.calls.hang_up(other.call_id)
+    assert not world.calls.half_open()
+    world.calls.hang_up(client.call_id)
+    assert not world.calls._subjects
+
+
+def test_a_subject_has_no_place_for_more_half_open_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "MAX_HALF_OPEN_OF_SUBJECT", 1)
+    world = World()
+    for subject in ("me", "you", "", ""):
+        world.calls.create(Client(("192.0.2.1", 5)).offer(), (VIP,), DialectName.PLAIN, subject)
+    with pytest.raises(Refused) as caught:
+        world.calls.create(Client(("192.0.2.1", 5)).offer(), (VIP,), DialectName.PLAIN, "me")
+    assert caught.value.reason is Refusal.SUBJECT
+    assert world.counts.refused == {"too_many_half_open": 1}
 
 
 def test_a_bad_offer_holds_nothing(world: World) -> None:
@@ -86,6 +113,9 @@ def test_describes_a_call(world: World) -> None:
     assert timeline["channel_ms"] is None
     assert all(timeline[f"{phase}_ms"] is not None for phase in ("answer", "ice", "dtls"))
     assert shown.pop("rtt_ms") is not None
+    statistics = shown.pop("statistics")
+    assert isinstance(statistics, dict)
+    assert statistics["packets_up"] == 1
     assert shown == {
         "id": client.call_id,
         "state": "connected",
@@ -98,6 +128,36 @@ def test_describes_a_call(world: World) -> None:
         "reason": None,
     }
     assert [phase for phase, _ in world.phases] == ["answer", "ice", "dtls", "first_audio"]
+
+
+@pytest.mark.parametrize("mode", [Mode.OPUS, Mode.AUDIO])
+def test_statistics_begin_with_the_media_and_outlive_the_call(mode: Mode) -> None:
+    world = World(mode=mode)
+    client = world.client()
+    assert world.calls.describe(client.call_id)["statistics"] == {}
+    world.connect(client)
+    client.speak()
+    world.pump()
+    world.calls.hang_up(client.call_id)
+    statistics = world.calls.describe(client.call_id)["statistics"]
+    assert isinstance(statistics, dict)
+    assert statistics["packets_up"] == 1
+
+
+def test_repairs_outlive_the_call_in_the_process_totals() -> None:
+    world = World(mode=Mode.AUDIO)
+    client = world.connected()
+    client.speak()
+    client.sequence += 1  # one is lost
+    client.speak()
+    world.pump()
+    world.run(0.5)
+    statistics = world.calls.describe(client.call_id)["statistics"]
+    assert isinstance(statistics, dict)
+    assert statistics["concealed"] == 1
+    assert world.counts.uplink["concealed"] == 0
+    world.calls.hang_up(client.call_id)
+    assert world.counts.uplink["concealed"] == 1
 
 
 def test_all_end_with_the_process(world: World) -> None:

@@ -1,15 +1,21 @@
 import asyncio
+import contextlib
+import struct
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import pytest
 from aiortc.rtcdatachannel import RTCDataChannel, RTCDataChannelParameters
 
 from tests.unit.transceiver.test_dtls import Pair
 from transceiver import sctp
+from transceiver.aiortc_parts import run
 from transceiver.channels import MAX_CHANNELS, MAX_MESSAGES_PER_S, Channels
 from transceiver.dialects.base import Dialect, Message
 from transceiver.dialects.plain import Plain
 from transceiver.sctp import Association
+
+OPEN = struct.Struct("!BBHLHH")  # type, channel type, priority, reliability, label, protocol
 
 
 class Greeting(Plain):
@@ -24,6 +30,22 @@ class Greeting(Plain):
     def too_large(self) -> list[Message]:
         return ["too large"]
 
+    def undelivered(self) -> list[Message]:
+        return ["lost"]
+
+
+class Ear(Association):
+    """A client that notes (stream, data) of all messages, whether or not it knows the channel."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.heard: list[tuple[int, bytes]] = []
+
+    async def _receive(self, stream_id: int, pp_id: int, data: bytes) -> None:
+        self.heard.append((stream_id, data))
+        with contextlib.suppress(AssertionError):  # an ACK for a channel that it did not open
+            await super()._receive(stream_id, pp_id, data)
+
 
 class Talk:
     def __init__(self) -> None:
@@ -37,7 +59,8 @@ class Talk:
         self.channels = Channels(
             self.pair.server.dtls, self._dialect_of, lambda: self.now, self._open, self._slow
         )
-        self.client = Association(self.pair.client.dtls, lambda channel: None)
+        self.client = Ear(self.pair.client.dtls, lambda channel: None)
+        self.heard = self.client.heard
         self.deaf = False
 
     def _dialect_of(self, label: str) -> Dialect:
@@ -65,7 +88,7 @@ class Talk:
 
 
 def talk(body: Callable[[Talk], Coroutine[Any, Any, None]]) -> None:
-    async def run() -> None:
+    async def main() -> None:
         sctp.prepare()
         it = Talk()
         it.pair.begin().exchange()
@@ -78,7 +101,7 @@ def talk(body: Callable[[Talk], Coroutine[Any, Any, None]]) -> None:
             it.channels.end()
             it.client.end()
 
-    asyncio.run(run())
+    asyncio.run(main())
 
 
 def test_the_dialect_of_the_label_greets_and_answers() -> None:
@@ -90,6 +113,21 @@ def test_the_dialect_of_the_label_greets_and_answers() -> None:
         assert heard == ["welcome", "pong 1"]
         assert it.labels == ["oai-events"]
         assert it.opens == 1
+
+    talk(body)
+
+
+@pytest.mark.parametrize("stream_id", [1, 1001, 65533])
+def test_a_client_may_speak_before_we_said_that_the_channel_is_open(stream_id: int) -> None:
+    """Clients choose ids as they like, Firefox from 1000 or so (RFC 8832 section 6)."""
+
+    async def body(it: Talk) -> None:
+        label = b"oai-events"
+        run(it.client._send(stream_id, 50, OPEN.pack(3, 0, 0, 0, len(label), 0) + label))
+        run(it.client._send(stream_id, 51, b"early"))
+        await it.settle()
+        assert it.labels == ["oai-events"]
+        assert it.heard[-2:] == [(stream_id, b"welcome"), (stream_id, b"early")]
 
     talk(body)
 
@@ -154,7 +192,25 @@ def test_too_large_for_us_and_too_large_for_the_client() -> None:
         channel.send("x" * 100_000)  # its echo is above the 65,536 that the client takes
         await it.settle(3000)
         assert it.channels.refused == 1
-        assert len(heard) == 2
+        assert heard[2:] == ["lost"]
+        channel.send("x")
+        await it.settle()
+        assert heard[3:] == ["x"]
+
+    talk(body)
+
+
+def test_a_client_that_takes_not_even_regrets_gets_none(caplog: pytest.LogCaptureFixture) -> None:
+    async def body(it: Talk) -> None:
+        channel, heard = it.channel()
+        await it.settle()
+        it.channels._association._remote_max_message_size = 3
+        channel.send("longer")
+        channel.send("x")
+        await it.settle()
+        assert heard == ["welcome", "x"]
+        assert it.channels.refused == 1
+        assert not caplog.records
 
     talk(body)
 

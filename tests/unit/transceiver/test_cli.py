@@ -1,10 +1,15 @@
+import os
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from relayctl.wire.address import Address
 from tests.unit.transceiver.live import KEYS
+from transceiver import host, workers
 from transceiver.cli import cli
+from transceiver.workers import Command
 
 
 @pytest.fixture
@@ -25,6 +30,31 @@ def serve(*arguments: str) -> Result:
 def test_check_says_that_all_is_good(file: Path) -> None:
     result = serve("--config", str(file), "--check")
     assert (result.exit_code, result.output) == (0, "configuration is good\n")
+
+
+def test_check_names_the_ports_of_workers(file: Path) -> None:
+    result = serve("--config", str(file), "--check", "--workers", "4")
+    assert result.exit_code == 0
+    assert "4 workers: relays have to allow ports 5000-5003" in result.output
+    result = serve("--config", str(file), "--check", "--workers", "3", "--listen", "[::1]:65534")
+    assert result.exit_code == 2
+    assert "would go from 65534 to 65536" in result.output
+
+
+def test_a_worker_is_told_what_we_were_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[list[str]] = []
+
+    def run(endpoints: tuple[Address, ...], command: Command) -> None:
+        told.extend(list(command(endpoint, 9)) for endpoint in endpoints)
+
+    monkeypatch.setattr(workers, "run", run)
+    monkeypatch.setattr(host, "try_ports", lambda config: None)
+    given = ["--config", str(file), "--capacity", "7", "--log-level", "error"]
+    assert serve(*given, "--workers", "2").exit_code == 0
+    ends = ["--workers", "1", "--beat", "9", str(os.getpid())]
+    own = [["--listen", f"127.0.0.1:{port}", *ends] for port in (5000, 5001)]
+    start = [sys.executable, "-m", "transceiver", "serve"]
+    assert told == [[*start, *given, *each] for each in own]
 
 
 def test_flags_go_over_the_environment_and_that_over_the_file(

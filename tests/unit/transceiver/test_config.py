@@ -26,7 +26,8 @@ def test_defaults() -> None:
     assert config.listen == ("10.2.0.2", 5000)
     assert config.inner == "spp"
     assert config.keys_file == Path("/etc/ferryline/route.keys")
-    assert (config.capacity, config.backend, config.echo.mode) == (30, "echo", Mode.AUDIO)
+    assert (config.capacity, config.backend, config.echo.mode) == (None, "echo", Mode.AUDIO)
+    assert (config.workers, config.max_lateness_ms, config.drain_s) == (1, 20.0, 3600.0)
     assert (config.away_after_s, config.consent_s, config.setup_s) == (10.0, 30.0, 15.0)
 
 
@@ -56,6 +57,12 @@ def without(key: str, *more: str) -> str:
         pytest.param(without("control", 'control_token = "short"'), "too short", id="short_token"),
         pytest.param(GOOD + "colour = 1", "colour: unknown key", id="unknown"),
         pytest.param(GOOD + "capacity = 0", "capacity", id="capacity"),
+        pytest.param(GOOD + "workers = 0", "workers", id="no_workers"),
+        pytest.param(
+            GOOD.replace("5000", "65534") + "workers = 3",
+            "workers = 3: their ports would go from 65534 to 65536",
+            id="ports",
+        ),
         pytest.param(GOOD + "away_after_s = 40", "consent_s", id="away_after_consent"),
         pytest.param(GOOD + 'cluster_prefix = "10.0.0.0/8"', "has to be an IPv6 /96", id="prefix"),
         pytest.param(without("keys", 'keys_file = "keys"'), "is relative", id="relative"),
@@ -75,6 +82,11 @@ def test_a_token_is_not_shown() -> None:
 
 def test_loopback_needs_no_token() -> None:
     assert not read(without("control").replace("10.2.0.2", "127.0.0.1")).control_token
+
+
+def test_workers_have_ports_in_a_row() -> None:
+    assert read(GOOD + "workers = 3").endpoints == tuple(("10.2.0.2", 5000 + n) for n in range(3))
+    assert read(GOOD.replace("5000", "65534") + "workers = 2").endpoints[-1] == ("10.2.0.2", 65535)
 
 
 def test_plain_needs_no_relays() -> None:

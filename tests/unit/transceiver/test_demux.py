@@ -107,3 +107,40 @@ def test_nothing_is_left_of_a_removed_call(table: Demux[str]) -> None:
     assert table.owner("B") == "B"
     table.remove("B")
     assert len(table) == 0
+
+
+def test_nothing_is_left_of_calls_that_were_too_many_for_a_source(table: Demux[str]) -> None:
+    calls = [f"call {n}" for n in range(MAX_CLAIMS + 2)]
+    for call in calls:
+        table.claims(9, call, proven=False)
+    for call in calls:
+        table.remove(call)
+    assert len(table) == 0
+    assert not table._ssrcs
+
+
+class Comparing:
+    """A call that counts how often it is looked at."""
+
+    looks = 0
+
+    def __eq__(self, other: object) -> bool:
+        Comparing.looks += 1
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def test_whoever_goes_costs_what_he_holds() -> None:
+    table: Demux[Comparing] = Demux()
+    calls = [Comparing() for _ in range(500)]
+    for n, call in enumerate(calls):
+        table.add(f"ufrag{n}", call)
+        table.asked(n, TID, call)
+        table.proven(n, call)
+        table.claims(n, call, proven=True)
+    Comparing.looks = 0
+    table.remove(calls[250])
+    assert Comparing.looks < 10
+    assert len(table) == 4 * 499

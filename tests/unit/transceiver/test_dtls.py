@@ -190,7 +190,8 @@ GOOD = fingerprint(CLIENT_IDENTITY)
     "expected",
     [
         pytest.param((("sha-256", ":".join(["AB"] * 32)),), id="wrong"),
-        pytest.param((GOOD, ("sha-384", ":".join(["AB"] * 48))), id="one_of_two_wrong"),
+        pytest.param((GOOD, ("sha-384", ":".join(["AB"] * 48))), id="one_algorithm_wrong"),
+        pytest.param((("SHA-384", ":".join(["AB"] * 48)), GOOD), id="the_other_order"),
         pytest.param((), id="none"),
         pytest.param((("md5", "AB:CD"),), id="unknown_algorithm_only"),
         pytest.param((("sha-256", ""),), id="empty"),
@@ -206,6 +207,15 @@ def test_any_doubt_about_the_certificate_fails(expected: tuple[tuple[str, str], 
 
 def test_an_unknown_algorithm_beside_a_good_fingerprint_is_no_doubt() -> None:
     pair = Pair((GOOD, ("sha3-512", "AB"))).begin()
+    pair.exchange()
+    assert pair.connected
+
+
+@pytest.mark.parametrize("good_at", [0, 1])
+def test_a_client_with_two_certificates_may_use_either(good_at: int) -> None:
+    offered = [("sha-256", ":".join(["AB"] * 32))]
+    offered.insert(good_at, GOOD)
+    pair = Pair(tuple(offered)).begin()
     pair.exchange()
     assert pair.connected
 

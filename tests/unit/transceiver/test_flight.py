@@ -35,6 +35,11 @@ def test_what_fits_together_travels_together(records: list[bytes]) -> None:
         assert len(first) + head > DATAGRAM_SIZE
 
 
+def test_our_size_fits_a_path_of_1280_bytes() -> None:
+    ipv6, udp = 40, 8  # bytes
+    assert 1200 <= DATAGRAM_SIZE <= 1280 - ipv6 - udp
+
+
 def test_a_small_flight_is_one_datagram() -> None:
     flight = b"".join(record(size) for size in (108, 364, 123, 60, 12))
     assert datagrams(flight) == [flight]

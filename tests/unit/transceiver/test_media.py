@@ -1,19 +1,28 @@
+import math
+import weakref
+
 import pytest
 
 from transceiver import rtp
-from transceiver.backends.base import Outlet
-from transceiver.backends.echo import Echo, Mode
+from transceiver.audio.pacer import Pacer
+from transceiver.backends.base import Backend, Outlet
+from transceiver.backends.echo import Mode, make
 from transceiver.counts import Counts
+from transceiver.lateness import Lateness
 from transceiver.media import FIRST_REPORT_S, MAX_SOURCES, REPORT_EVERY_S, Media
 from transceiver.rtcp import Reporter
 from transceiver.rtp import Packet
 
 THEIRS, OURS = 0x11, 0x22
+FRAME = bytes([0xF8, 0xFF, 0xFE])  # Opus: 20 ms of silence
 
 
 class Rig:
-    def __init__(self, sends: bool = True) -> None:
+    def __init__(self, sends: bool = True, mode: Mode = Mode.OPUS) -> None:
         self.now = 10.0
+        self.pacer = Pacer(lambda: self.now, Lateness())
+        self.mode = mode
+        self.crashes = 0
         self.sent: list[Packet] = []
         self.reports: list[bytes] = []
         self.counts = Counts()
@@ -22,21 +31,33 @@ class Rig:
             payload_type=111,
             cname="us",
             first_sequence=0xFFFE,
+            first_timestamp=0xFFFFFFFF,
             sends=sends,
             make_backend=self._make,
+            pacer=self.pacer,
             counts=self.counts,
             clock=lambda: self.now,
             transmit=lambda packet: self.sent.append(rtp.parse(packet)),
             transmit_rtcp=self.reports.append,
+            crash=self._crash,
         )
 
-    def _make(self, outlet: Outlet) -> Echo:
-        self.echo = Echo(outlet, Mode.OPUS)
-        return self.echo
+    def _make(self, outlet: Outlet) -> Backend:
+        self.backend = make(outlet, self.mode)
+        return self.backend
+
+    def _crash(self) -> None:
+        self.crashes += 1
+
+    def run(self, seconds: float) -> None:
+        """Let the pacer's time pass."""
+        for _ in range(round(seconds * 500)):
+            self.now += 0.002
+            self.pacer.tick(self.now)
 
     def take(self, n: int, payload: bytes = b"opus", kind: int = 111, ssrc: int = THEIRS) -> bool:
         received = self.media.count(rtp.build(Packet(kind, n, n * 960, ssrc, payload)), self.now)
-        self.media.deliver(received)
+        self.media.deliver(received, self.now)
         return received.newest
 
 
@@ -111,7 +132,7 @@ def test_reports_come_at_their_times_and_not_while_away() -> None:
 def test_a_report_of_loss_reaches_the_backend() -> None:
     rig, them = Rig(), Reporter(THEIRS, "them")
     losses: list[float] = []
-    rig.echo.loss = lambda fraction, now: losses.append(fraction)  # type: ignore[method-assign]
+    rig.backend.loss = lambda fraction, now: losses.append(fraction)  # type: ignore[method-assign]
     source = rtp.Reception()
     source.add(1, 0, 1.0)
     source.add(3, 0, 1.0)
@@ -131,3 +152,92 @@ def test_says_goodbye() -> None:
     assert rig.counts.lost == 1
     rig.take(4)
     assert len(rig.sent) == 2
+
+
+def test_a_backend_that_plays_is_paced_and_goes_on_after_being_away() -> None:
+    rig = Rig(mode=Mode.PACED)
+    rig.run(0.2)
+    count = len(rig.sent)
+    assert count in (10, 11)
+    first = rig.sent[0]
+    assert [p.timestamp for p in rig.sent] == [
+        (0xFFFFFFFF + n * 960) & 0xFFFFFFFF for n in range(count)
+    ]
+    rig.media.pause()
+    rig.run(1.0)
+    assert len(rig.sent) == count
+    rig.media.resume()
+    rig.run(0.1)
+    again = rig.sent[count]
+    assert again.sequence == (first.sequence + count) & 0xFFFF
+    assert (again.timestamp - first.timestamp) & 0xFFFFFFFF == pytest.approx(
+        (count + 50) * 960, abs=960
+    )
+    rig.media.close()
+    assert len(rig.pacer) == 0
+
+
+def test_silence_before_the_client_listens_costs_no_packets() -> None:
+    rig = Rig(sends=False, mode=Mode.PACED)
+    rig.run(0.2)
+    assert not rig.sent
+
+
+def test_a_fault_in_a_slot_ends_the_call() -> None:
+    rig = Rig(mode=Mode.PACED)
+    rig.media._transmit = rig.sent.remove  # type: ignore[assignment]
+    rig.run(0.1)
+    assert rig.crashes == 1
+    assert len(rig.pacer) == 0
+
+
+def test_it_is_due_when_the_backend_is() -> None:
+    rig = Rig(mode=Mode.AUDIO)
+    rig.take(1, payload=FRAME)
+    report = rig.media.deadline
+    rig.take(3, payload=FRAME)
+    assert rig.now < rig.media.deadline < report
+    rig.now = rig.media.deadline
+    rig.media.timer(rig.now)
+    assert len(rig.sent) == 3
+    assert rig.media.deadline == report
+
+
+def test_statistics_are_in_one_place() -> None:
+    rig, them = Rig(mode=Mode.AUDIO), Reporter(THEIRS, "them")
+    for n in (1, 2, 4, 5, 6):
+        rig.now = 10 + n * 0.02
+        rig.take(n, payload=FRAME)
+    rig.media.timer(20.0)
+    them.learn(rig.reports[-1], 20.0)
+    rig.media.receive_rtcp(them.report({OURS: rtp.Reception()}, 20.5), 20.6)
+    shown = rig.media.statistics()
+    assert shown["lost"] == 1
+    assert (shown["packets_up"], shown["packets_down"]) == (5, 6)
+    assert shown["rtt_ms"] == 100
+    assert shown["fraction_lost"] == 0
+    assert shown["concealed"] == 1
+    assert shown["jitter_ms"] == 0
+    assert shown["fec"] is False
+
+
+@pytest.mark.parametrize("mode", [Mode.AUDIO, Mode.PACED])
+def test_a_closed_call_still_tells_its_statistics_and_holds_no_codec(mode: Mode) -> None:
+    rig = Rig(mode=mode)
+    for n in (1, 3, 4):
+        rig.take(n, payload=FRAME)
+        rig.now += 0.05
+    held = weakref.ref(rig.backend._uplink)  # type: ignore[attr-defined]
+    before = rig.media.statistics()
+    rig.media.close()
+    rig.media.close()
+    assert rig.media.statistics() == before
+    assert before["concealed"] == rig.counts.uplink["concealed"] == 1
+    assert rig.counts.lost == 1
+    assert held() is None
+    assert rig.media.deadline == math.inf
+    assert not rig.media.play(b"sound")
+    assert rig.media.flush() == 0
+    sent = len(rig.sent)
+    rig.run(0.1)
+    assert len(rig.sent) == sent

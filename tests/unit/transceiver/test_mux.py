@@ -3,7 +3,9 @@
 import asyncio
 import socket
 import struct
-from collections.abc import Hashable
+import time
+from collections.abc import Callable, Hashable
+from typing import Any, cast
 
 import pytest
 
@@ -12,7 +14,7 @@ from relayctl.wire.address import Address
 from tests.unit.transceiver.harness import ENDPOINT, RELAY, VIP, FakeSocket, World
 from transceiver.counts import Counts
 from transceiver.framing import PlainFraming
-from transceiver.mux import BATCH, Mux, open_socket
+from transceiver.mux import BATCH_S, Mux, open_socket
 
 CLIENT: Address = ("198.51.100.7", 40000)
 
@@ -101,6 +103,7 @@ class Recorder:
         self.got: list[bytes] = []
         self.turns = 0
         self.crashes = 0
+        self.mux: Mux
 
     def stun(self, payload: bytes, path: Hashable, via: Address, now: float) -> str | None:
         return None
@@ -115,6 +118,7 @@ class Recorder:
 
     def timer(self, now: float) -> None:
         self.turns += 1
+        self.mux.plan(self, now + 0.03)
 
     def crash(self) -> None:
         self.crashes += 1
@@ -129,8 +133,10 @@ def test_reads_in_batches_turns_the_wheel_and_survives_faults() -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
             client.bind(("127.0.0.1", 0))
             mux.attach(call, "ufrag")
+            call.mux = mux
+            mux.plan(call, loop.time())
             mux.table.proven(client.getsockname(), call)
-            sent = [b"\x16%d" % n for n in range(BATCH * 2 + 5)]
+            sent = [b"\x16%d" % n for n in range(133)]
             for payload in sent:
                 client.sendto(payload, media.getsockname())
             client.sendto(b"\x80\x6fcrash", media.getsockname())
@@ -148,6 +154,37 @@ def test_reads_in_batches_turns_the_wheel_and_survives_faults() -> None:
         mux.stop()
 
     asyncio.run(scenario())
+
+
+class Loop:
+    """Keeps what it is asked to call."""
+
+    def __init__(self) -> None:
+        self.readable: Callable[[], None] = lambda: None
+
+    def add_reader(self, descriptor: int, callback: Callable[[], None]) -> None:
+        self.readable = callback
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> None:
+        """Never."""
+
+
+def test_reading_gives_way_and_tells_how_long_datagrams_wait() -> None:
+    clock = iter(n / 1000 for n in range(1000, 2000))  # each look takes 1 ms
+    counts, loop = Counts(), Loop()
+    media = open_socket(("127.0.0.1", 0))
+    mux = Mux(media, PlainFraming(), counts, lambda: next(clock))
+    mux.start(cast(Any, loop))
+    each = round(BATCH_S * 1000)
+    with media, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        for _ in range(10 * each):
+            client.sendto(b"GET", media.getsockname())
+        time.sleep(0.05)
+        for batch in range(1, 11):
+            loop.readable()
+            assert counts.dropped["unknown_class"] == batch * each
+        assert counts.lateness.quantile(0.01, 1.0) >= 0.05
+        loop.readable()  # finds nothing
 
 
 def test_a_closed_client_port_does_not_stop_the_socket() -> None:

@@ -111,3 +111,43 @@ def test_a_pause_is_no_jitter() -> None:
     reception = receive([1, 2])
     reception.add(3, (3 + 500) * FRAME, 10.04)
     assert reception.jitter < 10
+
+
+@pytest.mark.parametrize("late_s", [0.0, 0.3, 0.9])
+def test_the_packet_that_ends_a_pause_says_nothing_of_jitter(late_s: float) -> None:
+    reception = receive(list(range(50)))
+    before = reception.jitter
+    now, ticks = 49 * 0.02, 49 * FRAME
+    for n in range(50, 60):  # frames of a discontinuous transmission, 400 ms apart
+        now += 0.4 + (late_s if n % 2 else -late_s / 3)
+        ticks += 20 * FRAME
+        reception.add(n, ticks, now)
+    assert reception.jitter == before
+
+
+def test_losses_do_not_hide_jitter() -> None:
+    reception = Reception()
+    for n in range(0, 400, 2):
+        reception.add(n, n * FRAME, n * 0.02 + (0.01 if n % 4 else 0))
+    assert 400 < reception.jitter < 500
+
+
+def test_jitter_outlives_a_wrap_and_a_jump_back_of_timestamps() -> None:
+    reception, even = Reception(), Reception()
+    for n in range(100):
+        now = n * 0.02 + (0.005 if n % 2 else 0)
+        reception.add(n, (2**32 - 50 * FRAME + n * FRAME) & 0xFFFFFFFF, now)
+        even.add(n, n * FRAME, now)
+    assert reception.jitter == even.jitter
+    reception.add(100, 50 * FRAME, 20.0)  # a pause that the timestamps do not tell
+    assert reception.jitter == even.jitter
+    reception.add(101, 0, 20.0)
+    assert reception.jitter == even.jitter
+
+
+def test_a_far_jump_is_forgotten_when_the_sequence_goes_on() -> None:
+    reception = receive([10, 11])
+    reception.add(30000, 0, 1.0)
+    reception.add(12, 12 * FRAME, 1.0)
+    assert not reception.add(30001, 0, 1.0)
+    assert reception.highest == 12

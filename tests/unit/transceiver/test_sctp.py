@@ -5,14 +5,15 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from aiortc import rtcsctptransport
 from aiortc.rtcdatachannel import RTCDataChannel, RTCDataChannelParameters
-from aiortc.rtcsctptransport import RTCSctpTransport
+from aiortc.rtcsctptransport import DataChunk, RTCSctpTransport
 
 from tests.unit.transceiver.test_dtls import Pair
 from transceiver import sctp
-from transceiver.aiortc_parts import AiortcError
+from transceiver.aiortc_parts import AiortcError, run
 from transceiver.flight import DATAGRAM_SIZE
-from transceiver.sctp import Association
+from transceiver.sctp import FOLD, MAX_PARTS, MAX_STREAMS, Association
 from transceiver.sdp_answer import MAX_MESSAGE_SIZE
 
 
@@ -58,7 +59,7 @@ def scenario(
     body: Callable[[Joined], Coroutine[Any, Any, None]],
 ) -> Callable[[], None]:
     def test() -> None:
-        async def run() -> None:
+        async def main() -> None:
             sctp.prepare()
             joined = await Joined().establish()
             try:
@@ -68,7 +69,7 @@ def scenario(
             await asyncio.sleep(0)
             assert len(asyncio.all_tasks()) == 1
 
-        asyncio.run(run())
+        asyncio.run(main())
 
     test.__name__ = body.__name__
     return test
@@ -109,27 +110,102 @@ async def test_a_message_above_our_size_is_told_and_the_association_lives(joined
     assert joined.messages == ["next"]
 
 
+def parts_of(association: Association) -> list[DataChunk]:
+    return [part for stream in association._inbound_streams.values() for part in stream.reassembly]
+
+
 @scenario
-async def test_a_message_without_end_fills_our_window_and_no_more(joined: Joined) -> None:
+async def test_a_message_twice_our_window_costs_our_limit_and_no_more(joined: Joined) -> None:
     channel = joined.channel()
     await joined.settle()
+    kept: list[list[int]] = []
+    receive = joined.server._receive_data_chunk
+
+    async def watched(chunk: DataChunk) -> None:
+        await receive(chunk)
+        kept.append([len(part.user_data) for part in parts_of(joined.server)])
+
+    joined.server._receive_data_chunk = watched  # type: ignore[method-assign]
     channel.send("x" * (1 << 21))
-    for _ in range(60):
+    for _ in range(10):
         await joined.settle()
-    kept = sum(
-        len(chunk.user_data)
-        for stream in joined.server._inbound_streams.values()
-        for chunk in stream.reassembly
-    )
-    assert kept <= 1 << 20
-    assert joined.server.faults > 0
-    assert joined.messages == []
+    assert len(joined.too_large) == 1
+    most = max(sum(sizes) for sizes in kept)
+    assert MAX_MESSAGE_SIZE < most < MAX_MESSAGE_SIZE + FOLD * DATAGRAM_SIZE
+    assert max(len(sizes) for sizes in kept) <= FOLD
+    channel.send("next")
+    await joined.settle()
+    assert joined.messages == ["next"]
+    assert joined.server._advertised_rwnd == 1 << 20
+    assert joined.server.faults == 0
+
+
+@pytest.mark.parametrize("parts", [1, FOLD, 6 * FOLD + 1])
+def test_a_message_of_many_parts_is_whole(parts: int) -> None:
+    @scenario
+    async def body(joined: Joined) -> None:
+        channel = joined.channel()
+        await joined.settle()
+        text = "".join(
+            chr(65 + n % 26) for n in range(parts * rtcsctptransport.USERDATA_MAX_LENGTH)
+        )
+        channel.send(text)
+        for _ in range(5):
+            await joined.settle()
+        assert joined.messages == [text]
+
+    body()
+
+
+def part(
+    joined: Joined, ahead: int, flags: int, data: bytes = b"x", stream_id: int = 1
+) -> DataChunk:
+    """A part `ahead` of those that came."""
+    chunk = DataChunk(flags)
+    assert joined.server._last_received_tsn is not None
+    chunk.tsn = (joined.server._last_received_tsn + ahead) % (1 << 32)
+    chunk.stream_id, chunk.protocol, chunk.user_data = stream_id, 51, data
+    return chunk
+
+
+@scenario
+async def test_crumbs_are_kept_up_to_a_number_and_a_gap_can_still_close(joined: Joined) -> None:
+    unordered_middle = 4
+    for n in range(MAX_PARTS + 10):
+        run(joined.server._receive_data_chunk(part(joined, 2 + n, unordered_middle)))
+    assert len(parts_of(joined.server)) == MAX_PARTS
+    assert joined.server.faults == 10
+    run(joined.server._receive_data_chunk(part(joined, 1, unordered_middle)))
+    assert len(parts_of(joined.server)) == MAX_PARTS + 1
+
+
+@scenario
+async def test_few_streams_are_kept(joined: Joined) -> None:
+    for n in range(MAX_STREAMS + 5):
+        run(joined.server._receive_data_chunk(part(joined, 1, 4, stream_id=n)))
+    assert len(joined.server._inbound_streams) == MAX_STREAMS
+    assert joined.server.faults == 5
+    run(joined.server._receive_data_chunk(part(joined, 1, 4, stream_id=0)))
+    assert joined.server.faults == 5
+
+
+@scenario
+async def test_what_waits_for_the_peer_is_counted(joined: Joined) -> None:
+    joined.channel()
+    await joined.settle()
+    joined.pair.server.outbox.clear()
+    for _ in range(3):
+        joined.opened[0].send("y" * 60_000)
+    await asyncio.sleep(0)
+    in_flight = joined.server._flight_size
+    assert joined.server.waiting == 180_000 - in_flight
+    for _ in range(5):
+        await joined.settle()
+    assert joined.server.waiting == 0
 
 
 @scenario
 async def test_what_breaks_the_protocol_is_counted(joined: Joined) -> None:
-    from transceiver.aiortc_parts import run
-
     run(joined.pair.client.dtls._send_data(b"\x13\x88\x13\x88" + bytes(40)))
     open_again = b"\x03" + bytes(11)
     run(joined.client._send(3, 50, open_again))

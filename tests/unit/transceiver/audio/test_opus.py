@@ -2,13 +2,17 @@ import contextlib
 import math
 import random
 from array import array
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from opuslib_next import APPLICATION_RESTRICTED_LOWDELAY as LOW_DELAY
+from opuslib_next import APPLICATION_VOIP as VOIP
 
-from transceiver.audio.opus import RATES, CodecError, Decoder, Encoder
+from tests.unit.transceiver.audio import spoken
+from transceiver.audio.opus import RATES, CodecError, Decoder, Encoder, carries_fec
 
 RATE = 24000
 FRAME = RATE // 50
@@ -96,6 +100,74 @@ def test_concealment_is_as_long_as_asked() -> None:
     assert len(decoder.conceal(FRAME)) == FRAME * 2
 
 
+@pytest.mark.parametrize(
+    ("packets", "frame_ms"),
+    [
+        pytest.param(spoken.packets(fec=True), 20, id="hybrid"),
+        pytest.param(spoken.packets(fec=False), 20, id="without"),
+        pytest.param(spoken.packets(ms=10, fec=True), 10, id="10_ms"),
+        pytest.param(spoken.packets(ms=60, fec=True), 20, id="3_frames"),
+        pytest.param(spoken.of_libopus(20, VOIP, fec=True, wide=True), 20, id="silk"),
+        pytest.param(spoken.of_libopus(40, VOIP, fec=True, wide=True), 40, id="silk_40_ms"),
+        pytest.param(spoken.of_libopus(60, VOIP, fec=True, wide=True), 60, id="silk_60_ms"),
+        pytest.param(spoken.of_libopus(120, VOIP, fec=True, wide=True), 60, id="2_frames"),
+        pytest.param(spoken.of_libopus(20, VOIP, 2, fec=True), 20, id="stereo"),
+        pytest.param(spoken.of_libopus(60, VOIP, 2, fec=True, wide=True), 60, id="stereo_60_ms"),
+        pytest.param(spoken.of_libopus(20, LOW_DELAY), 20, id="celt"),
+    ],
+)
+def test_fec_data_is_said_to_be_where_libopus_does_more_than_conceal(
+    packets: tuple[bytes, ...], frame_ms: int
+) -> None:
+    size = RATE * frame_ms // 1000
+    for before, following in pairwise(packets[:100]):
+        if before[0] >> 3 != following[0] >> 3:
+            continue  # libopus conceals in the mode of the packet that it is given
+        concealing, recovering = Decoder(RATE), Decoder(RATE)
+        concealing.decode(before)
+        recovering.decode(before)
+        has_fec = carries_fec(following)
+        assert recovering.recoverable(following) == has_fec * size
+        assert (recovering.recover(following, size) != concealing.conceal(size)) == has_fec
+
+
+def test_fec_data_is_where_it_should_be() -> None:
+    for ms in (10, 20, 40, 60):
+        packets = spoken.packets(ms=ms, fec=True)
+        assert sum(map(carries_fec, packets)) > len(packets) / 2
+    assert any(map(carries_fec, spoken.of_libopus(60, VOIP, 2, fec=True, wide=True)))
+    assert not any(map(carries_fec, spoken.packets(fec=False)))
+
+
+def test_nothing_is_recoverable_behind_packets_without_silk() -> None:
+    decoder = Decoder(RATE)
+    following = next(filter(carries_fec, spoken.packets(fec=True)))
+    assert decoder.recoverable(following) == 0
+    decoder.decode(following)
+    assert decoder.recoverable(following) == FRAME
+    decoder.decode(spoken.of_libopus(20, LOW_DELAY)[0])
+    assert decoder.recoverable(following) == 0
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=60))
+def test_what_is_recoverable_is_recovered(following: bytes) -> None:
+    decoder = Decoder(RATE)
+    decoder.decode(spoken.packets()[60])
+    size = decoder.recoverable(following)
+    if size:
+        assert len(decoder.recover(following, size)) == size * 2
+
+
+def test_a_reset_decoder_is_a_new_one() -> None:
+    used, new = Decoder(RATE), Decoder(RATE)
+    for packet in spoken.packets()[:10]:
+        used.decode(packet)
+    used.reset()
+    for packet in spoken.packets()[60:65]:
+        assert used.decode(packet) == new.decode(packet)
+
+
 def test_fec_can_be_switched() -> None:
     encoder = Encoder(RATE)
     assert not encoder.fec
@@ -103,6 +175,7 @@ def test_fec_can_be_switched() -> None:
     assert encoder.fec
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_decode_raises_only_codec_error(packet: bytes) -> None:
     with contextlib.suppress(CodecError):

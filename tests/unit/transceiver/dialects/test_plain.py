@@ -7,4 +7,4 @@ def test_pings_and_echoes() -> None:
     assert plain.received("ping 1234") == ["pong 1234"]
     assert plain.received("hello") == ["hello"]
     assert plain.received(b"ping") == [b"ping"]
-    assert plain.too_large() == []
+    assert plain.too_large() == plain.undelivered() == []

@@ -109,6 +109,9 @@ def test_updates_do_not_add_up_for_ever() -> None:
 
 def test_too_large_is_an_error() -> None:
     assert json.loads(dialect().too_large()[0])["error"]["code"] == "message_too_large"
+    (undelivered,) = dialect().undelivered()
+    assert json.loads(undelivered)["error"]["code"] == "event_too_large"
+    assert len(undelivered) < 400
 
 
 @given(st.text() | st.binary())

@@ -3,7 +3,7 @@
 import math
 
 from transceiver.ice.path import Path, Round
-from transceiver.ice.selection import HOLD_S, SETTLE_S, SILENT_S, Selection
+from transceiver.ice.selection import CALM_S, HOLD_S, SETTLE_S, SILENT_S, Selection
 from transceiver.ice.stun import Credentials
 
 CREDENTIALS = Credentials("a" * 24, "p" * 22, "bbbb", "q" * 22)
@@ -52,6 +52,19 @@ def test_a_repeated_nomination_respects_a_hold_that_doubles() -> None:
         assert not selection.nominate(other, True, 100.0 + hold - 0.01)
         assert selection.nominate(other, True, 100.0 + hold)
         hold *= 2
+
+
+def test_the_hold_is_short_again_after_a_calm_time() -> None:
+    selection, path = present()
+    other = proven("other")
+    other.nominated = 1.0
+    for when in (100.0, 110.0, 120.0):
+        path.nominated = when - 9.0
+        assert selection.nominate(other, True, when)
+    path.nominated = 120.0 + CALM_S - HOLD_S - 0.01
+    assert not selection.nominate(other, True, 120.0 + CALM_S - 0.01)
+    path.nominated = 120.0 + 2 * CALM_S - HOLD_S
+    assert selection.nominate(other, True, 120.0 + 2 * CALM_S)
 
 
 def test_a_waiting_nomination_gives_way_to_a_newer_one() -> None:
