@@ -48,15 +48,14 @@ def create_app(
     metrics = Metrics(CollectorRegistry())
     control = Control(client, config.control_token)
     ingresses = tuple(section.ingress() for section in config.ingresses)
-    endpoints = [section.endpoint for section in config.transceivers]
     clusters = config.routing()
 
     def changed(transceiver: Transceiver) -> None:
-        state = "ready" if transceiver.ready else "not ready"
+        state = "ready" if transceiver.ready else f"not ready: {transceiver.reason}"
         log.info("transceiver %s is %s", address.render(transceiver.endpoint), state)
         metrics.transceivers_ready.set(sum(t.ready for t in registry.transceivers()))
 
-    registry = Registry(control, endpoints, clusters, changed)
+    registry = Registry(control, config.endpoints, clusters, changed)
     calls = Calls(control, registry, ingresses, keys, clusters, dice or random.SystemRandom())
 
     @contextlib.asynccontextmanager

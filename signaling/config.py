@@ -37,9 +37,15 @@ Listen = Annotated[Address | int, pydantic.BeforeValidator(_to_listen)]
 
 
 class TransceiverSection(Settings):
-    """A transceiver process. Its endpoint is its control address too."""
+    """Processes of one host, on ports that follow each other. An endpoint is a control address."""
 
-    endpoint: Endpoint
+    endpoint: Endpoint  # of the first
+    workers: Annotated[int, pydantic.Field(ge=1, le=256)] = 1
+
+    @property
+    def endpoints(self) -> tuple[Address, ...]:
+        host, base = self.endpoint
+        return tuple((host, base + number) for number in range(self.workers))
 
 
 class IngressSection(Settings):
@@ -105,6 +111,11 @@ class SignalingConfig(Settings):
             raise ValueError("\n".join(faults))
         return self
 
+    @property
+    def endpoints(self) -> tuple[Address, ...]:
+        """Of all transceivers."""
+        return tuple(each for section in self.transceivers for each in section.endpoints)
+
     def routing(self) -> Clusters:
         return Clusters(section.cluster() for section in self.clusters)
 
@@ -136,7 +147,7 @@ def _faults(config: SignalingConfig) -> Iterator[str]:
             yield f"control_token: missing; {host} takes no call without its transceiver's secret"
             break
     for key, values in (
-        ("transceiver.endpoint", [address.render(s.endpoint) for s in config.transceivers]),
+        ("transceiver.endpoint", [address.render(each) for each in config.endpoints]),
         ("ingress.name", [section.name for section in config.ingresses]),
         ("cluster.id", [str(section.id) for section in config.clusters]),
     ):
@@ -144,9 +155,9 @@ def _faults(config: SignalingConfig) -> Iterator[str]:
             if count > 1:
                 yield f"{key} = {value!r}: stands {count} times; keep one"
     clusters = config.routing()
-    for section in config.transceivers:
-        if clusters.owner(section.endpoint) is None:
+    for endpoint in config.endpoints:
+        if clusters.owner(endpoint) is None:
             yield (
-                f"transceiver.endpoint = {address.render(section.endpoint)!r}: is in no cluster; "
-                "add its network to that cluster's `allow`"
+                f"transceiver.endpoint = {address.render(endpoint)!r}: is in no cluster; "
+                "add its network to that cluster's `allow`, its port to `ports`"
             )

@@ -22,7 +22,12 @@ DEFAULT_RETRY_S = 5
 MAX_RETRY_S = 60
 
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_CREATE = {400: Code.BAD_SDP, 406: Code.NOT_ACCEPTABLE, 503: Code.ALL_FULL}
+_CREATE = {
+    400: Code.BAD_SDP,
+    406: Code.NOT_ACCEPTABLE,
+    429: Code.TOO_MANY_HALF_OPEN,
+    503: Code.ALL_FULL,
+}
 _ON_CALL = {404: Code.CALL_NOT_FOUND, 410: Code.CALL_ENDED}
 _RESTART = {400: Code.BAD_SDP, 406: Code.NOT_ACCEPTABLE, 409: Code.CONFLICT, **_ON_CALL}
 
@@ -41,10 +46,11 @@ class Created:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Does it take calls, and how full is it (calls / capacity)?"""
+    """Does it take calls, how full is it (calls / capacity), and why it takes none."""
 
     ready: bool
     load: float = 0.0
+    reason: str = ""
 
 
 class Control:
@@ -92,14 +98,16 @@ class Control:
         return _object(endpoint, reply)
 
     async def readiness(self, endpoint: Address) -> Readiness:
-        """Ask `/readyz`. Its `calls` and `capacity` are used if they are there."""
+        """Ask `/readyz`. Its `calls`, `capacity` and `reason` are used if they are there."""
         try:
             reply = await self._client.get(
                 f"http://{address.render(endpoint)}/readyz", timeout=READY_TIMEOUT
             )
         except httpx.HTTPError:
-            return Readiness(False)
-        return Readiness(reply.status_code == 200, _load(reply))
+            return Readiness(False, reason="unreachable")
+        if reply.status_code == 200:
+            return Readiness(True, _load(reply))
+        return Readiness(False, _load(reply), _reason(reply))
 
     async def _send(
         self, method: str, endpoint: Address, path: str, body: Mapping[str, Any] | None = None
@@ -127,7 +135,7 @@ def _refusal(endpoint: Address, reply: httpx.Response, known: Mapping[int, Code]
         code,
         message if isinstance(message, str) and message else f"the transceiver says {code}",
         param="sdp" if error.get("param") == "offer" else None,
-        retry_after_s=_retry_after(reply) if reply.status_code == 503 else None,
+        retry_after_s=_retry_after(reply) if reply.status_code in (429, 503) else None,
     )
     theirs = error.get("code")
     if isinstance(theirs, str) and _CODE.fullmatch(theirs) and code not in _ON_CALL.values():
@@ -169,6 +177,16 @@ def _text(value: object) -> str:
 def _retry_after(reply: httpx.Response) -> int:
     text = reply.headers.get("Retry-After", "")
     return min(int(text), MAX_RETRY_S) if re.fullmatch(r"\d{1,9}", text) else DEFAULT_RETRY_S
+
+
+def _reason(reply: httpx.Response) -> str:
+    try:
+        reason = reply.json()["reason"]
+    except (ValueError, KeyError, TypeError):
+        reason = None
+    if isinstance(reason, str) and _CODE.fullmatch(reason):
+        return reason
+    return f"status {reply.status_code}"
 
 
 def _load(reply: httpx.Response) -> float:

@@ -18,6 +18,7 @@ class Code(enum.StrEnum):
     NO_SUCH_ROUTE = "no_such_route"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     CALL_ENDED = "call_ended"
+    TOO_MANY_HALF_OPEN = "too_many_half_open"
     NOT_ACCEPTABLE = "not_acceptable"
     CONFLICT = "conflict"
     BODY_TOO_LARGE = "body_too_large"
@@ -41,6 +42,7 @@ STATUS = {
     Code.CALL_ENDED: 410,
     Code.BODY_TOO_LARGE: 413,
     Code.WRONG_CONTENT_TYPE: 415,
+    Code.TOO_MANY_HALF_OPEN: 429,
     Code.INTERNAL_ERROR: 500,
     Code.OWNER_GONE: 502,
     Code.TRANSCEIVER_ERROR: 502,
@@ -53,7 +55,7 @@ STATUS = {
 class Refused(Exception):
     """The request is not carried out. `str()` is for the client: what is wrong and the mend.
 
-    `param` names the part of the request at fault. `retry_after_s` is set on every 503.
+    `param` names the part of the request at fault. `retry_after_s` is set on every 429 and 503.
     """
 
     def __init__(

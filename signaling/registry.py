@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from relayctl.wire.address import Address
 from relayctl.wire.cluster import Clusters
-from signaling.control import Control
+from signaling.control import Control, Readiness
 from signaling.steering import FULL, Transceiver
 
 INTERVAL_S = 1.0
@@ -39,14 +39,14 @@ class Registry:
     def out(self, endpoint: Address, *, full: bool = False) -> None:
         """It failed a call, or is full: no more calls until it says that it is ready."""
         load = FULL if full else self._transceivers[endpoint].load
-        self._set(endpoint, ready=False, load=load)
+        self._set(endpoint, Readiness(False, load, "full" if full else "unreachable"))
 
     async def refresh(self) -> None:
         """Ask every transceiver, all at once."""
         endpoints = tuple(self._transceivers)
         answers = await asyncio.gather(*map(self._control.readiness, endpoints))
         for endpoint, answer in zip(endpoints, answers, strict=True):
-            self._set(endpoint, answer.ready, answer.load)
+            self._set(endpoint, answer)
 
     async def run(self) -> None:
         """Keep asking; ends when it is cancelled."""
@@ -54,9 +54,9 @@ class Registry:
             await self.refresh()
             await asyncio.sleep(INTERVAL_S)
 
-    def _set(self, endpoint: Address, ready: bool, load: float) -> None:
+    def _set(self, endpoint: Address, now: Readiness) -> None:
         before = self._transceivers[endpoint]
-        after = dataclasses.replace(before, ready=ready, load=load)
+        after = dataclasses.replace(before, ready=now.ready, load=now.load, reason=now.reason)
         self._transceivers[endpoint] = after
         if before.ready is not after.ready:
             self._on_change(after)

@@ -23,6 +23,7 @@ class Transceiver:
     cluster: int
     ready: bool
     load: float = 0.0  # calls / capacity
+    reason: str = ""  # why it is not ready
 
 
 @dataclass(frozen=True, slots=True)

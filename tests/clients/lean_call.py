@@ -125,7 +125,16 @@ class LeanCall:
     def tick(self, now: float) -> None:
         """Send the next 20 ms of speech, and whatever is due of ICE."""
         if self.state == "connected" and not self.muted:
-            self.send(self._dtls._tx_srtp.protect(self.speech.next_packet()))
+            self.send(self.protect(self.speech.next_packet()))
+        self.keep_alive(now)
+
+    def protect(self, packet: bytes) -> bytes:
+        """An RTP packet as SRTP. The call must be connected."""
+        protected: bytes = self._dtls._tx_srtp.protect(packet)
+        return protected
+
+    def keep_alive(self, now: float) -> None:
+        """Send whatever is due of ICE."""
         if self._location:
             self._agent.timer(now)
             self._flush()
@@ -232,8 +241,12 @@ class LeanCall:
     def _receive(self) -> None:
         with contextlib.suppress(BlockingIOError, ConnectionError):
             while True:
-                data, source = self._socket.recvfrom(2048)
+                data, source = self.read(self._socket)
                 self._take(data, source, time.monotonic())
+
+    def read(self, sock: socket.socket) -> tuple[bytes, Address]:
+        """One datagram and its source. Raises `BlockingIOError` when there is none."""
+        return sock.recvfrom(2048)
 
     def _take(self, data: bytes, source: Address, now: float) -> None:
         found = classify(data)
@@ -257,6 +270,10 @@ class LeanCall:
             return
         packet = self._dtls._rx_srtp.unprotect(data)
         self.timeline.mark("first_audio_ms")
+        self.hear(packet, now)
+
+    def hear(self, packet: bytes, now: float) -> None:
+        """Take an RTP packet that is authentic."""
         self.speech.receive(packet, now)
 
     def _flush(self) -> None:
