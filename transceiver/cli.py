@@ -13,6 +13,7 @@ from relayctl.wire.address import Address
 from relayctl.wire.settings import SettingsError, load
 from transceiver import host, lifeline, workers
 from transceiver.config import ENVIRONMENT, TransceiverConfig
+from transceiver.worker import Command
 
 FAILED = 1
 USAGE = 2  # wrong command line or configuration
@@ -91,7 +92,7 @@ def _serve(config: TransceiverConfig, beat: tuple[int, int] | None) -> None:
         server.run(config, lifeline.Beat(descriptor))
 
 
-def _worker_command(file: Path | None, capacity: int | None, log_level: str) -> workers.Command:
+def _worker_command(file: Path | None, capacity: int | None, log_level: str) -> Command:
     """What was asked of us, for one port of the range."""
     given = [] if file is None else ["--config", str(file)]
     given += [] if capacity is None else ["--capacity", str(capacity)]

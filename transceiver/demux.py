@@ -36,10 +36,7 @@ class _Table(Generic[K, C]):
     def pop(self, key: K) -> None:
         call = self._calls.pop(key, None)
         if call is not None:
-            keys = self._keys[call]
-            keys.remove(key)
-            if not keys:
-                del self._keys[call]
+            self._keys[call].remove(key)
 
     def remove(self, call: C) -> None:
         for key in self._keys.pop(call, ()):

@@ -31,10 +31,11 @@ from transceiver.ice import Drop
 from transceiver.wheel import TURN_S, Wheel
 
 RECEIVE_BUFFER = 4 << 20  # bytes: 30 calls' packets of about half a minute
+SEND_BUFFER = 1 << 20  # bytes, as the kernel counts them: all calls' packets of one turn
 BATCH_S = 0.004  # of reading before other work gets its turn
 
 _MAX_DATAGRAM = 2048  # bytes; longer ones are cut, and then fail their authentication
-_SO_RCVBUFFORCE = 33  # Linux; the socket module has no name for it
+_SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33  # Linux; the socket module has no names for them
 _SO_TIMESTAMPNS = 35  # Linux; also the type of the ancillary message
 _TIMESPEC = struct.Struct("@ll")
 _STAMP_SPACE = socket.CMSG_SPACE(_TIMESPEC.size)
@@ -261,10 +262,14 @@ def open_socket(address: Address) -> socket.socket:
     try:
         media.setblocking(False)
         media.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-        try:
-            media.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, RECEIVE_BUFFER)
-        except PermissionError:  # without CAP_NET_ADMIN: as much as net.core.rmem_max allows
-            media.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+        for forced, allowed, size in (
+            (_SO_RCVBUFFORCE, socket.SO_RCVBUF, RECEIVE_BUFFER),
+            (_SO_SNDBUFFORCE, socket.SO_SNDBUF, SEND_BUFFER),
+        ):
+            try:
+                media.setsockopt(socket.SOL_SOCKET, forced, size)
+            except PermissionError:  # without CAP_NET_ADMIN: as much as net.core.*mem_max allow
+                media.setsockopt(socket.SOL_SOCKET, allowed, size)
         media.bind(address)
     except OSError:
         media.close()

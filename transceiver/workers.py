@@ -12,10 +12,8 @@ replaces one worker after the other.
 import asyncio
 import contextlib
 import logging
-import os
 import signal
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 
 import uvloop
 
@@ -23,77 +21,12 @@ from relayctl.wire import address
 from relayctl.wire.address import Address
 from transceiver.backoff import Backoff
 from transceiver.host import StartError
+from transceiver.worker import Command, Worker
 
-START_S = 60.0  # a worker that is not ready by then never will be
-SILENT_S = 10.0  # without a beat: it hangs, and so do its calls
 END_S = 5.0  # from "end at once" to SIGKILL
 LOOK_EVERY_S = 1.0
 
 log = logging.getLogger("transceiver.workers")
-
-Command = Callable[[Address, int], Sequence[str]]  # endpoint and descriptor to beat on
-
-
-class Worker:
-    """One running process. `ready` turns True at its first beat, or False if it ended before."""
-
-    def __init__(self, endpoint: Address, process: asyncio.subprocess.Process, beat: int) -> None:
-        self.endpoint = endpoint
-        self.process = process
-        self.ready: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self.ended = asyncio.Event()
-        self.began = time.monotonic()
-        self._heard = self.began
-        self._beat = beat
-        asyncio.get_running_loop().add_reader(beat, self._read)
-
-    @classmethod
-    async def start(cls, endpoint: Address, command: Command) -> "Worker":
-        """Raises `OSError`."""
-        ours, theirs = os.pipe()
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *command(endpoint, theirs), pass_fds=(theirs,), stdin=asyncio.subprocess.DEVNULL
-            )
-        except OSError:
-            os.close(ours)
-            raise
-        finally:
-            os.close(theirs)
-        return cls(endpoint, process, ours)
-
-    @property
-    def lived_s(self) -> float:
-        return time.monotonic() - self.began
-
-    @property
-    def hangs(self) -> bool:
-        silent = time.monotonic() - self._heard
-        return silent > (SILENT_S if self.ready.done() else START_S)
-
-    def signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            self.process.send_signal(number)
-
-    async def wait(self) -> int:
-        """Its exit status, when it is gone."""
-        status = await self.process.wait()
-        loop = asyncio.get_running_loop()
-        loop.remove_reader(self._beat)
-        os.close(self._beat)
-        if not self.ready.done():
-            self.ready.set_result(False)
-        self.ended.set()
-        return status
-
-    def _read(self) -> None:
-        if not os.read(self._beat, 4096):
-            asyncio.get_running_loop().remove_reader(self._beat)
-            return
-        self._heard = time.monotonic()
-        if not self.ready.done():
-            self.ready.set_result(True)
-            log.info("worker %s is ready, pid %d", address.render(self.endpoint), self.process.pid)
 
 
 class Slot:
@@ -132,20 +65,20 @@ class Slot:
         self._changed.set()
         if self._stopping.is_set():  # while it was started: nobody told it
             worker.signal(signal.SIGINT)
-        status = await worker.wait()
+        failure = await worker.wait()
         if self._stopping.is_set():
             return
-        if status == 0 and worker.ready.result():
-            log.info("worker %s has drained; starting the next", address.render(self.endpoint))
+        if failure:
+            await self._pause(failure, worker.lived_s)
         else:
-            await self._pause(_ending(status), worker.lived_s)
+            log.info("worker %s has drained; starting the next", address.render(self.endpoint))
 
-    async def _pause(self, how: str, lived_s: float) -> None:
+    async def _pause(self, failure: str, lived_s: float) -> None:
         """After a failure: longer each time."""
         delay_s = self._backoff.after(lived_s)
         log.error(
             "worker %s %s after %.1f s, failure %d in a row; the next starts in %.0f s",
-            *(address.render(self.endpoint), how, lived_s, self._backoff.failures, delay_s),
+            *(address.render(self.endpoint), failure, lived_s, self._backoff.failures, delay_s),
         )
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), delay_s)
@@ -185,7 +118,9 @@ class Supervisor:
         """End all calls now."""
         self._stop(signal.SIGINT)
         if self._killing is None:
-            self._killing = asyncio.get_running_loop().call_later(END_S, self._signal_all, _KILL)
+            self._killing = asyncio.get_running_loop().call_later(
+                END_S, self._signal_all, signal.SIGKILL
+            )
 
     def roll(self) -> None:
         """Replace one worker after the other."""
@@ -197,10 +132,10 @@ class Supervisor:
     async def _roll(self) -> None:
         for slot in self._slots:
             before = await slot.following(None)
-            if await before.ready:  # before that a signal would kill it
+            if await before.ready():  # before that a signal would kill it
                 before.signal(signal.SIGHUP)
             worker = await slot.following(before)
-            if not await worker.ready:
+            if not await worker.ready():
                 name = address.render(slot.endpoint)
                 log.error("worker %s does not start; the others stay as they are", name)
                 return
@@ -208,7 +143,7 @@ class Supervisor:
 
     async def _started(self) -> None:
         workers = [await slot.following(None) for slot in self._slots]
-        ready = await asyncio.gather(*(worker.ready for worker in workers))
+        ready = await asyncio.gather(*(worker.ready() for worker in workers))
         if all(ready) or self._stopping.is_set():
             return
         self.end()
@@ -235,7 +170,7 @@ class Supervisor:
                 worker = slot.worker
                 if worker is not None and not worker.ended.is_set() and worker.hangs:
                     log.error("worker %s hangs: killed", address.render(slot.endpoint))
-                    worker.signal(_KILL)
+                    worker.signal(signal.SIGKILL)
 
 
 def run(endpoints: Iterable[Address], command: Command) -> None:
@@ -253,10 +188,3 @@ async def _run(endpoints: Iterable[Address], command: Command) -> None:
     ):
         asyncio.get_running_loop().add_signal_handler(number, handler)
     await supervisor.run()
-
-
-def _ending(status: int) -> str:
-    return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-
-
-_KILL = signal.SIGKILL

@@ -152,9 +152,8 @@ def carries_fec(packet: bytes) -> bool:
     if _parse(packet, len(packet), None, None, sizes_at, start_at) < 1 or sizes[0] < 2:
         return False  # a frame of 0 or 1 bytes is DTX
     frames = max(1, _frame_size(packet, 48000) // 960)  # SILK's own: 10 or 20 ms each
-    flags = packet[start.value]  # voice activity of each, then LBRR; the same for a side channel
-    is_stereo = packet[0] & 4
-    return bool(flags >> (7 - frames) & 1 or (is_stereo and flags >> (6 - 2 * frames) & 1))
+    flags = packet[start.value]  # voice activity of each, then LBRR; a mono ear needs no side's
+    return bool(flags >> (7 - frames) & 1)
 
 
 def _address_of(state: Any) -> int | None:

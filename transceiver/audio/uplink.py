@@ -144,8 +144,8 @@ class Uplink:
         else:
             self._started = True
             self._end = timestamp
-            self._arrived = now
             self._zero = timestamp - now * CLOCK_RATE
+        self._arrived = now
         self._missing = 0
         self._offset = timestamp - self._end
 
@@ -159,7 +159,7 @@ class Uplink:
             self._offset += gap
             return
         gap -= gap % _UNIT
-        if missing:
+        if missing and gap:
             self._repair(gap, missing, payload, sounds)
         else:
             self._silence(gap, sounds)

@@ -9,7 +9,7 @@ from relayctl.wire.address import Address
 from tests.unit.transceiver.live import KEYS
 from transceiver import host, workers
 from transceiver.cli import cli
-from transceiver.workers import Command
+from transceiver.worker import Command
 
 
 @pytest.fixture

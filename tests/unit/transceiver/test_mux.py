@@ -5,7 +5,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Hashable
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -14,7 +14,7 @@ from relayctl.wire.address import Address
 from tests.unit.transceiver.harness import ENDPOINT, RELAY, VIP, FakeSocket, World
 from transceiver.counts import Counts
 from transceiver.framing import PlainFraming
-from transceiver.mux import BATCH_S, Mux, open_socket
+from transceiver.mux import BATCH_S, RECEIVE_BUFFER, SEND_BUFFER, Mux, open_socket
 
 CLIENT: Address = ("198.51.100.7", 40000)
 
@@ -185,6 +185,31 @@ def test_reading_gives_way_and_tells_how_long_datagrams_wait() -> None:
             assert counts.dropped["unknown_class"] == batch * each
         assert counts.lateness.quantile(0.01, 1.0) >= 0.05
         loop.readable()  # finds nothing
+
+
+class Buffers(socket.socket):
+    """A socket that may not have more than the system allows, unless `privileged`."""
+
+    asked: ClassVar[list[tuple[int, int]]] = []
+    privileged = False
+
+    def setsockopt(self, level: int, option: int, value: Any, *more: Any) -> None:
+        if option in (32, 33) and not self.privileged:
+            raise PermissionError
+        self.asked.append((option, value))
+
+
+@pytest.mark.parametrize(
+    ("privileged", "options"), [(True, (33, 32)), (False, (socket.SO_RCVBUF, socket.SO_SNDBUF))]
+)
+def test_buffers_hold_a_burst_both_ways(
+    privileged: bool, options: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Buffers, "privileged", privileged)
+    monkeypatch.setattr(Buffers, "asked", [])
+    monkeypatch.setattr("transceiver.mux.socket.socket", Buffers)
+    open_socket(("127.0.0.1", 0)).close()
+    assert Buffers.asked[-2:] == list(zip(options, (RECEIVE_BUFFER, SEND_BUFFER), strict=True))
 
 
 def test_a_closed_client_port_does_not_stop_the_socket() -> None:

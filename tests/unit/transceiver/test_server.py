@@ -1,4 +1,5 @@
 import asyncio
+import importlib.metadata
 import os
 import signal
 import subprocess
@@ -29,6 +30,31 @@ def test_media_and_control_have_one_number(tmp_path: Path) -> None:
             assert 'ferryline_transceiver_calls{state="connected"} 1.0' in metrics
             assert 'call_setup_seconds_count{phase="dtls"} 1.0' in metrics
             await caller.close()
+
+    run(scenario)
+
+
+def test_no_call_is_taken_while_work_is_late(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving(tmp_path, max_lateness_ms=0.001, capacity=None) as live:
+            for _ in range(200):
+                ready = (await live.http.get("/readyz")).json()
+                if not ready["ready"]:
+                    break
+                await asyncio.sleep(0.05)
+            assert ready["reason"] == "lateness"
+            refused = await live.http.post("/v1/calls", json={"offer": "v=0", "vips": [live.vip]})
+            assert refused.status_code == 503
+            assert refused.headers["Retry-After"] == "1"
+            assert refused.json()["error"]["code"] == "lateness"
+            status = (await live.http.get("/v1/status")).json()
+            assert status.pop("lateness_ms") > 0
+            assert status.pop("capacity") > 0  # measured
+            version = importlib.metadata.version("ferryline")
+            own = {"endpoint": live.vip, "cluster": 7, "version": version}
+            assert status == {"calls": 0, "draining": False, **own}
+            metrics = (await live.http.get("/metrics")).text
+            assert 'calls_refused_total{reason="lateness"} 1.0' in metrics
 
     run(scenario)
 

@@ -10,7 +10,7 @@ import pytest
 import uvloop
 
 from relayctl.wire.address import Address
-from transceiver import backoff, workers
+from transceiver import backoff, worker, workers
 from transceiver.host import StartError
 from transceiver.workers import Supervisor
 
@@ -44,7 +44,7 @@ class Fleet:
 
     def ready(self) -> bool:
         found = [slot.worker for slot in self.supervisor._slots]
-        return all(each and each.ready.done() and not each.ended.is_set() for each in found)
+        return all(each and each.is_ready and not each.ended.is_set() for each in found)
 
 
 def supervising(fleet: Fleet, scenario: Callable[[], Awaitable[None]]) -> None:
@@ -103,7 +103,7 @@ def test_a_crash_loop_is_told_and_slows_down(caplog: pytest.LogCaptureFixture) -
 
 
 def test_a_worker_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "SILENT_S", 2.0)
+    monkeypatch.setattr(worker, "SILENT_S", 2.0)
     fleet = Fleet(_2=[HANGS, GOOD])
 
     async def scenario() -> None:
@@ -131,12 +131,13 @@ def test_workers_are_replaced_one_after_the_other() -> None:
     async def scenario() -> None:
         before = fleet.pids()
         fleet.supervisor.roll()
-        fleet.supervisor.roll()  # one at a time
-        await until(lambda: fleet.started == [5000, 5001, 5002] * 2 and fleet.ready())
-        assert not set(before) & set(fleet.pids())
         rolling = fleet.supervisor._rolling
+        fleet.supervisor.roll()
+        assert fleet.supervisor._rolling is rolling  # one at a time
         assert rolling is not None
         await rolling
+        assert fleet.ready()
+        assert not set(before) & set(fleet.pids())
 
     supervising(fleet, scenario)
     assert fleet.started == [5000, 5001, 5002] * 2
@@ -183,12 +184,13 @@ def test_who_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
         """Ends it."""
 
     supervising(fleet, scenario)
-    worker = fleet.supervisor._slots[1].worker
-    assert worker is not None
-    assert worker.process.returncode == -signal.SIGKILL
+    deaf = fleet.supervisor._slots[1].worker
+    assert deaf is not None
+    assert deaf.process.returncode == -signal.SIGKILL
 
 
-def test_a_stop_while_workers_start_reaches_them_all() -> None:
+def test_a_stop_while_workers_start_reaches_them_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "END_S", 3600.0)
     fleet = Fleet()
 
     async def main() -> None:

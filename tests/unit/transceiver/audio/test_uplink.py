@@ -335,6 +335,21 @@ def test_another_source_goes_on_and_the_clock_tells_the_pause(caller: Caller) ->
     check_unbroken([*caller.sounds, *sounds, *later])
 
 
+def test_sources_that_say_nothing_take_the_time_that_passes(caller: Caller) -> None:
+    caller.say(spoken.packets()[60])
+    sounds = []
+    for ssrc in (8, 9, 10):
+        sounds += caller.uplink.receive(packet(9, 5, b"", ssrc=ssrc), caller.now + 1.0)
+    assert kinds(sounds) == [(S, 1000)]
+
+
+def test_a_loss_in_less_than_a_frame_unit_repairs_nothing(caller: Caller) -> None:
+    caller.say(spoken.packets()[60])
+    caller.lose(b"", length=119)
+    caller.say(spoken.packets()[61])
+    assert kinds(caller.wait()) == [(D, 20)]
+
+
 def test_another_source_starts_with_a_fresh_decoder(caller: Caller) -> None:
     caller.say(*spoken.packets()[60:70])
     fresh = Decoder(RATE)
