@@ -4,7 +4,7 @@ PYTEST := $(PYTHON) -m pytest
 SOURCES := relayctl transceiver signaling tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo figures bench siege fuzz test-kernels test lint format test-unit test-kernel test-hostile test-path test-lab test-browser lock clean
+.PHONY: help setup up down demo figures bench bench-media siege fuzz test-kernels test lint format test-unit test-kernel test-hostile test-path test-lab test-browser lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ figures: setup ## measure: address moves, losses, restarts, kills; build/figures
 
 bench: setup ## measure: rates, latency and cost against peers, on a quiet machine; build/bench/report.json, docs/bench
 	@$(PYTHON) -m tests.bench.run $(if $(ONLY),--only $(ONLY))
+
+bench-media: setup ## measure: calls per core, sound under loss, set-ups, memory, beside aiortc and Pion; build/bench-media/report.json, docs/bench-media
+	@$(PYTHON) -m tests.bench_media.run $(if $(ONLY),--only $(ONLY))
 
 siege: setup ## measure: floods, spoofing, takeover, replacement under load; build/siege/report.json
 	@$(PYTHON) -m tests.siege.run $(if $(ONLY),--only $(ONLY))
