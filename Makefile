@@ -4,13 +4,16 @@ PYTEST := $(PYTHON) -m pytest
 SOURCES := relayctl transceiver signaling tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo figures bench bench-media siege fuzz test-kernels test lint format test-unit test-kernel test-hostile test-path test-lab test-browser lock clean
+.PHONY: help setup setup-bench up down demo figures bench bench-media siege fuzz test-kernels test lint format test-unit test-kernel test-hostile test-path test-lab test-browser lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install everything (Debian packages as root, .venv); safe to repeat
 	@deploy/setup.sh dev
+
+setup-bench:
+	@deploy/setup.sh bench
 
 # Some shells export HOST as the machine's name; only `make up HOST=...` means ours.
 UP_HOST := $(if $(filter command\ line,$(origin HOST)),--host $(HOST))
@@ -27,10 +30,10 @@ demo: setup ## watch it: two calls of real speech, a table and build/demo/report
 figures: setup ## measure: address moves, losses, restarts, kills; build/figures/report.json (10 minutes)
 	@$(PYTHON) -m tests.figures.run
 
-bench: setup ## measure: rates, latency and cost against peers, on a quiet machine; build/bench/report.json, docs/bench
+bench: setup-bench ## measure: rates, latency and cost against peers, on a quiet machine; build/bench/report.json, docs/bench
 	@$(PYTHON) -m tests.bench.run $(if $(ONLY),--only $(ONLY))
 
-bench-media: setup ## measure: calls per core, sound under loss, set-ups, memory, beside aiortc and Pion; build/bench-media/report.json, docs/bench-media
+bench-media: setup-bench ## measure: calls per core, sound under loss, set-ups, memory, beside aiortc and Pion; build/bench-media/report.json, docs/bench-media
 	@$(PYTHON) -m tests.bench_media.run $(if $(ONLY),--only $(ONLY))
 
 siege: setup ## measure: floods, spoofing, takeover, replacement under load; build/siege/report.json

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Install what Ferryline needs on Debian 12: system packages (as root) and .venv. Safe to repeat.
 #
-#   deploy/setup.sh [run|dev]     run: the services; dev (default): also lint, tests and browsers
+#   deploy/setup.sh [run|dev|bench]   run: the services; dev (default): also lint, tests and browsers;
+#                                     bench: also Go and Pion, for the servers to compare with
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 profile=${1:-dev}
 packages=(python3-venv libopus0)
+[ "$profile" = bench ] && profile=dev && packages+=(golang-go golang-github-pion-webrtc.v3-dev)
 [ "$(id -u)" = 0 ] && packages+=(python3-bpfcc libbpf1 linux-libc-dev iproute2 ethtool)
 [ "$profile" = dev ] && [ "$(id -u)" = 0 ] && packages+=(chromium firefox-esr clang-format procps)
 

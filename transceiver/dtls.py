@@ -8,6 +8,7 @@ left over. Which path a datagram came by and goes out by is not known here. This
 
 import contextlib
 import enum
+import functools
 import hmac
 import importlib.metadata
 import math
@@ -84,7 +85,7 @@ class Identity:
         context.set_cipher_list(_CIPHERS)
         return context
 
-    @property
+    @functools.cached_property
     def fingerprint(self) -> str:
         """As it stands behind `a=fingerprint:` (RFC 8122 section 5)."""
         first = self.certificate.getFingerprints()[0]

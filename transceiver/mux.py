@@ -7,6 +7,7 @@ rest. Hostile datagrams are counted by reason, never logged and never answered h
 import asyncio
 import enum
 import logging
+import math
 import socket
 import struct
 import time
@@ -28,10 +29,11 @@ from transceiver.counts import Counts
 from transceiver.demux import Demux
 from transceiver.framing import Framing, FramingError
 from transceiver.ice import Drop
-from transceiver.wheel import TURN_S, Wheel
+from transceiver.wheel import Wheel
 
 RECEIVE_BUFFER = 4 << 20  # bytes: 30 calls' packets of about half a minute
 SEND_BUFFER = 1 << 20  # bytes, as the kernel counts them: all calls' packets of one turn
+ROUNDING_S = 0.001  # timers of the loop may ring so much too early
 BATCH_S = 0.004  # of reading before other work gets its turn
 
 _MAX_DATAGRAM = 2048  # bytes; longer ones are cut, and then fail their authentication
@@ -98,6 +100,7 @@ class Mux:
         self._wheel: Wheel[Peer] = Wheel()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tick: asyncio.TimerHandle | None = None
+        self._armed = math.inf  # when the wheel turns next
         self._serving: Peer | None = None
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -111,6 +114,7 @@ class Mux:
             self._tick.cancel()
         if self._loop is not None:
             self._loop.remove_reader(self._socket.fileno())
+        self._loop = self._tick = None
         self._socket.close()
 
     def attach(self, call: Peer, ufrag: str) -> None:
@@ -120,6 +124,8 @@ class Mux:
     def plan(self, call: Peer, when: float) -> None:
         """Call `call.timer` at `when`, instead of when it was planned before."""
         self._wheel.plan(call, when)
+        if self._wheel.next < self._armed:
+            self._arm()
 
     def detach(self, call: Peer) -> None:
         """Forget `call`: no packet and no turn of the wheel is for it any more."""
@@ -232,9 +238,21 @@ class Mux:
             return
 
     def _turn(self) -> None:
-        assert self._loop is not None
+        self._armed = 0.0  # not for what is planned meanwhile
         self.tick(self.clock())
-        self._tick = self._loop.call_later(TURN_S, self._turn)
+        self._arm()
+
+    def _arm(self) -> None:
+        """Let the wheel turn when something is due, and sleep until then."""
+        if self._loop is None:
+            return
+        if self._tick is not None:
+            self._tick.cancel()
+            self._tick = None
+        self._armed = self._wheel.next
+        if self._armed < math.inf:
+            delay = self._armed - self.clock() + ROUNDING_S
+            self._tick = self._loop.call_later(max(delay, 0.0), self._turn)
 
     def _fault(self) -> None:
         """A fault of ours ends the call that it happened in, and no other."""

@@ -4,6 +4,7 @@ Pure: `now` is any monotonic clock in seconds. A turn costs what is due in it, h
 wait. A wake-up may come a turn late, never early; who is woken says when it is due next.
 """
 
+import heapq
 import math
 from typing import Generic, TypeVar
 
@@ -17,11 +18,17 @@ class Wheel(Generic[K]):
 
     def __init__(self) -> None:
         self._slots: dict[int, dict[K, None]] = {}  # those due by the end of a turn, by its number
+        self._numbers: list[int] = []  # of the slots, as a heap
         self._slot_of: dict[K, int] = {}
         self._turned = -1  # the last turn that was taken
 
     def __len__(self) -> int:
         return len(self._slot_of)
+
+    @property
+    def next(self) -> float:
+        """When to turn it; math.inf = nobody waits. It may be for nothing."""
+        return self._numbers[0] * TURN_S if self._numbers else math.inf
 
     def plan(self, key: K, when: float) -> None:
         """Wake `key` at `when`, and not at the moment planned before; math.inf = never."""
@@ -31,31 +38,24 @@ class Wheel(Generic[K]):
         self.cancel(key)
         if slot is not None:
             self._slot_of[key] = slot
-            self._slots.setdefault(slot, {})[key] = None
+            if slot not in self._slots:
+                self._slots[slot] = {}
+                heapq.heappush(self._numbers, slot)
+            self._slots[slot][key] = None
 
     def cancel(self, key: K) -> None:
         slot = self._slot_of.pop(key, None)
-        if slot is None:
-            return
-        waiting = self._slots[slot]
-        del waiting[key]
-        if not waiting:
-            del self._slots[slot]
+        if slot is not None:
+            del self._slots[slot][key]  # an empty slot stays until its turn: few can be ahead
 
     def turn(self, now: float) -> list[K]:
         """Those that are due, the longest overdue first; they wait for nothing any more."""
         last = math.floor(now / TURN_S)
         due: list[K] = []
-        for slot in self._passed(last):
-            waiting = self._slots.pop(slot)
+        while self._numbers and self._numbers[0] <= last:
+            waiting = self._slots.pop(heapq.heappop(self._numbers))
             for key in waiting:
                 del self._slot_of[key]
             due += waiting
         self._turned = max(self._turned, last)
         return due
-
-    def _passed(self, last: int) -> list[int]:
-        turns = range(self._turned + 1, last + 1)
-        if len(turns) <= len(self._slots):
-            return [slot for slot in turns if slot in self._slots]
-        return sorted(slot for slot in self._slots if slot <= last)

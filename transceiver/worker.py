@@ -31,6 +31,7 @@ class Worker:
         self.began = time.monotonic()
         self._heard = self.began
         self._beat = beat
+        os.set_blocking(beat, False)
         asyncio.get_running_loop().add_reader(beat, self._read)
 
     @classmethod
@@ -69,8 +70,9 @@ class Worker:
     async def wait(self) -> str:
         """How it ended, when it is gone; "" if it was ready, and all went well."""
         status = await self.process.wait()
-        loop = asyncio.get_running_loop()
-        loop.remove_reader(self._beat)
+        with contextlib.suppress(BlockingIOError):
+            self._read()  # a last beat may lie there
+        asyncio.get_running_loop().remove_reader(self._beat)
         os.close(self._beat)
         self.settled.set()
         self.ended.set()

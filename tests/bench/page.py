@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.bench import histogram, svg
+from tests.bench import histogram, markdown, svg
 from tests.bench.bpf import HERE
 from tests.lab.node import REPOSITORY
 
@@ -45,24 +45,13 @@ def fields(content: Mapping[str, Any], detail: Mapping[str, Any]) -> dict[str, s
     return {
         "machine": f"{machine['cpu']}, {machine['cores']} cores, kernel {machine['kernel']}",
         "version": versions["ferryline"],
-        "targets": _table(
-            ("figure", "value", "target", ""),
-            (
-                (
-                    r["name"],
-                    _value(r["value"], r["unit"]),
-                    r["target"],
-                    "" if r["ok"] else "**missed**",
-                )
-                for r in content["results"]
-            ),
-        ),
+        "targets": markdown.results(content["results"]),
         "direct_ns": f"{detail.get('peers', {}).get('direct_ns', 0):.0f}",
         "packages": detail.get("peers", {}).get("packages", ""),
         "ways": ways(detail.get("ways", {})),
         "peers": peers(detail.get("peers", {})),
         "costs": costs(detail.get("program", {})),
-        "failed": failed(content["measurements"]),
+        "failed": markdown.failed(content["measurements"]),
     }
 
 
@@ -77,7 +66,7 @@ def ways(detail: Mapping[str, Any]) -> str:
         )
         for name, way in detail.get("ways", {}).items()
     )
-    return _table(("way", "Mpps", "bare redirect", "ratio", "pairs, least to most"), rows)
+    return markdown.table(("way", "Mpps", "bare redirect", "ratio", "pairs, least to most"), rows)
 
 
 def _spread(way: Mapping[str, Any]) -> str:
@@ -94,7 +83,7 @@ def peers(detail: Mapping[str, Any]) -> str:
         "CPU per packet",
         "p50 / p99 / p99.9 at 50 %",
     )
-    return _table(head, (_peer(key, row) for key, row in detail.get("peers", {}).items()))
+    return markdown.table(head, (_peer(key, row) for key, row in detail.get("peers", {}).items()))
 
 
 def _peer(key: str, row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -107,7 +96,7 @@ def _peer(key: str, row: Mapping[str, Any]) -> tuple[str, ...]:
         f"{row['rate']:,.0f}",
         f"{row['ratio']:.1f} x" if "ratio" in row else "",
         f"{row['cpu_ns']:,.0f} ns",
-        " / ".join(_time(half[p]) for p in ("p50", "p99", "p99.9")),
+        " / ".join(markdown.duration(half[p]) for p in ("p50", "p99", "p99.9")),
     )
 
 
@@ -122,12 +111,7 @@ def costs(detail: Mapping[str, Any]) -> str:
         )
         for cost in detail.get("costs", ())
     )
-    return _table(("flows", "floor, ns", "look-up, ns", "hit, ns", "bracket, ns"), rows)
-
-
-def failed(measurements: Mapping[str, Any]) -> str:
-    lines = [f"- `{name}`: {m['error']}" for name, m in measurements.items() if m["error"]]
-    return "\n".join(["Not measured:", "", *lines, ""]) if lines else ""
+    return markdown.table(("flows", "floor, ns", "look-up, ns", "hit, ns", "bracket, ns"), rows)
 
 
 def rate_by_flows(detail: Mapping[str, Any]) -> str:
@@ -166,7 +150,7 @@ def latency(detail: Mapping[str, Any]) -> str:
     ticks = [(_nines(p), f"{p:g}") for p in (10, 50, 90, 99, 99.9)]
     x = svg.Axis("percentile", _nines(10), _nines(99.9), ticks, log=True)
     delays = [delay for points in series.values() for _, delay in points]
-    y = svg.log_axis("from generator to counter", min(delays), max(delays), _time)
+    y = svg.log_axis("from generator to counter", min(delays), max(delays), markdown.duration)
     return svg.lines("Delay at a share of the lossless rate", x, y, series)
 
 
@@ -181,7 +165,9 @@ def cost(detail: Mapping[str, Any]) -> str:
         return ""
     rows[1:] = sorted(rows[1:], key=lambda row: row[1])
     values = [value for _, value, _ in rows]
-    x = svg.log_axis("CPU time per packet (logarithmic)", min(values), max(values), _time)
+    x = svg.log_axis(
+        "CPU time per packet (logarithmic)", min(values), max(values), markdown.duration
+    )
     return svg.bars("CPU time per packet, kernel and process together", x, rows)
 
 
@@ -199,26 +185,6 @@ def _count(size: float) -> str:
         if size >= unit:
             return f"{size / unit:g} {name}"
     return f"{size:g}"
-
-
-def _time(ns: float) -> str:
-    for unit, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if ns >= unit:
-            return f"{ns / unit:.3g} {name}"
-    return f"{ns:.3g} ns"
-
-
-def _value(value: Any, unit: str) -> str:
-    if value is None:
-        return "not measured"
-    text = f"{value:,.3g}" if isinstance(value, float) and abs(value) < 1000 else f"{value:,.0f}"
-    return f"{text} {unit}".strip()
-
-
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    head = tuple(head)
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 if __name__ == "__main__":

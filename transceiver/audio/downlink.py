@@ -94,7 +94,6 @@ class Downlink:
         self._queue.clear()
         self._half = b""
         self._talking, self._dry_at = False, None
-        self._producer.end()
         self.flushed += dropped
         return dropped
 

@@ -10,7 +10,7 @@ from relayctl.datapath.base import Nexthop
 from relayctl.datapath.bpf_map import Map
 from relayctl.datapath.spec import Interface, Mode, Role, Spec, Vip
 from relayctl.datapath.xdp import XdpDatapath
-from relayctl.flow import CONFIRMED, Flow, FlowKey, pack_flow, pack_key, units
+from relayctl.flow import CONFIRMED, Flow, FlowKey, pack_flow, units
 from relayctl.wire.cluster import Cluster
 from tests.bench.rig import PREFIX, Rig
 from tests.bench.subjects.base import Leg
@@ -126,7 +126,7 @@ def install(spec: Spec, outer: Family, inner: Family, flows: int) -> None:
 
 def keys_of(family: Family, flows: int) -> bytes:
     """Keys of clients 0 … `flows` - 1, joined."""
-    sample = pack_key(FlowKey((_host(family, 0), 0), VIP_ID[family]))
+    sample = FlowKey((_host(family, 0), 0), VIP_ID[family])
     head, tail = (b"", sample[6:]) if family == 4 else (CLIENT_PREFIX + b"\0\0", sample[18:])
     ports = [struct.pack("!H", FIRST_CLIENT_PORT + i) for i in range(CLIENTS_PER_HOST)]
     return b"".join(

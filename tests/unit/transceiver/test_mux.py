@@ -187,6 +187,47 @@ def test_reading_gives_way_and_tells_how_long_datagrams_wait() -> None:
         loop.readable()  # finds nothing
 
 
+class Timers:
+    """A loop that notes its timers."""
+
+    def __init__(self) -> None:
+        self.delays: list[float] = []
+        self.cancelled = 0
+
+    def add_reader(self, *anything: object) -> None: ...
+
+    remove_reader = add_reader
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> "Timers":
+        self.delays.append(round(delay, 1))
+        self.ring = callback
+        return self
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+
+
+def test_sleeps_until_something_is_due() -> None:
+    loop, call = Timers(), Recorder()
+    now = 100.0
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as media:
+        mux = call.mux = Mux(media, PlainFraming(), Counts(), lambda: now)
+        mux.start(cast(Any, loop))
+        assert loop.delays == []
+        mux.plan(call, 105.0)
+        mux.plan(Recorder(), 107.0)
+        assert loop.delays == [5.0]
+        mux.plan(call, 102.0)
+        assert (loop.delays, loop.cancelled) == ([5.0, 2.0], 1)
+        now = 102.02
+        loop.ring()
+        assert call.turns == 1
+        assert loop.delays[2:] == [0.0]  # the recorder wants another turn in 30 ms
+        mux.stop()
+        mux.plan(call, 102.03)
+        assert len(loop.delays) == 3
+
+
 class Buffers(socket.socket):
     """A socket that may not have more than the system allows, unless `privileged`."""
 

@@ -1,6 +1,8 @@
 """Whoever is planned is woken once, in time, and costs nothing before."""
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,8 +49,8 @@ def test_never_and_cancelled_leave_nothing() -> None:
     wheel.cancel("b")
     wheel.cancel("b")
     assert len(wheel) == 0
-    assert not wheel._slots
     assert wheel.turn(NOW + 10) == []
+    assert not wheel._slots
 
 
 def test_after_a_long_sleep_all_come_in_order() -> None:
@@ -59,17 +61,19 @@ def test_after_a_long_sleep_all_come_in_order() -> None:
     assert wheel.turn(NOW + 1e6) == [1, 2, 3]
 
 
-class CountingDict(dict[int, dict[str, None]]):
-    looks = 0
+class Slots(dict[int, dict[str, None]]):
+    """Counts what is taken out, and may not be searched."""
 
-    def __contains__(self, key: object) -> bool:
-        self.looks += 1
-        return super().__contains__(key)
+    taken = 0
 
-    def __iter__(self):  # type: ignore[no-untyped-def]
-        for key in super().__iter__():
-            self.looks += 1
-            yield key
+    def pop(self, *key: Any) -> Any:
+        self.taken += 1
+        return super().pop(*key)
+
+    def __iter__(self) -> Iterator[int]:
+        raise AssertionError("searched")
+
+    items = keys = values = __iter__  # type: ignore[assignment]
 
 
 def test_a_turn_costs_what_is_due_however_many_wait() -> None:
@@ -77,10 +81,32 @@ def test_a_turn_costs_what_is_due_however_many_wait() -> None:
     wheel.turn(NOW)
     for n in range(10_000):
         wheel.plan(f"call {n}", NOW + 5 + n * TURN_S)
-    slots = wheel._slots = CountingDict(wheel._slots)
+    slots = wheel._slots = Slots(wheel._slots)
     for turn in range(1, 101):
-        wheel.turn(NOW + turn * TURN_S)
-    assert slots.looks <= 200
+        assert wheel.turn(NOW + turn * TURN_S) == []
+    assert slots.taken == 0
+    assert len(wheel.turn(NOW + 5 + 10.5 * TURN_S)) == slots.taken == 11
+
+
+def test_says_when_to_turn_it() -> None:
+    wheel: Wheel[str] = Wheel()
+    assert wheel.next == math.inf
+    wheel.plan("late", NOW + 5)
+    wheel.plan("soon", NOW + 1)
+    assert NOW + 1 <= wheel.next <= NOW + 1 + TURN_S
+    wheel.turn(NOW + 2)
+    assert NOW + 5 <= wheel.next <= NOW + 5 + TURN_S
+    wheel.cancel("late")
+    wheel.turn(NOW + 6)
+    assert wheel.next == math.inf
+
+
+def test_who_changes_its_mind_for_ever_is_kept_once() -> None:
+    wheel: Wheel[str] = Wheel()
+    for n in range(10_000):
+        wheel.plan("a", NOW + n % 100 * TURN_S)
+    assert len(wheel) == 1
+    assert len(wheel._slots) == len(wheel._numbers) == 100
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.floats(0, 3), st.floats(0, 0.3)), max_size=40))

@@ -140,6 +140,18 @@ def test_without_calls_it_measures_the_loop() -> None:
     assert rig.pacer.quantile(0.99) > 0.03
 
 
+def test_it_wakes_when_somebody_has_a_slot_and_once_a_slot_else() -> None:
+    rig = Rig()
+    call = Call(rig.clock)
+    rig.pacer.join(call, 4)
+    wakes: list[float] = []
+    for _ in range(40):
+        wakes.append(rig.clock.now - 1000)
+        rig.clock.now = rig.pacer.tick(rig.clock.now)
+    phases = [round(at / STEP_S) % PHASES for at in wakes[-20:]]
+    assert phases == [0, 4] * 10 or phases == [4, 0] * 10
+
+
 def test_who_is_punctual_is_not_late_between_two_deadlines() -> None:
     rig = Rig()
     for _ in range(100):

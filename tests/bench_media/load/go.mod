@@ -1,0 +1,3 @@
+module load
+
+go 1.19

@@ -1,0 +1,1 @@
+"""The measurements of `make bench-media`, one module each."""

@@ -1,0 +1,3 @@
+module pion_echo
+
+go 1.19
