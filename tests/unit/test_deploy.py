@@ -28,8 +28,9 @@ def test_examples_fit_together() -> None:
         SignalingConfig, toml=Path("deploy/signaling.toml").read_text(), environ=TOKEN, prefix="X_"
     )
     clusters = Clusters(section.cluster() for section in relay.clusters)
-    assert clusters.owner(transceiver.listen) == transceiver.cluster
-    assert [section.endpoint for section in signaling.transceivers] == [transceiver.listen]
+    assert {clusters.owner(each) for each in transceiver.endpoints} == {transceiver.cluster}
+    assert signaling.endpoints == transceiver.endpoints
+    assert len(transceiver.endpoints) > 1
     assert [vip for ingress in signaling.ingresses for vip in ingress.vips] == [
         vip.public for vip in relay.vips
     ]

@@ -102,6 +102,27 @@ async def test_all_full() -> None:
     assert all(len(fake.seen) == 1 for fake in fakes)
 
 
+@pytest.mark.parametrize("reason", ["lateness", "draining", "half_open"])
+async def test_who_refuses_is_passed_over(reason: str) -> None:
+    no = error(503, reason, "not now", **{"Retry-After": "1"})
+    refusing, other = FakeTransceiver(FIRST, refusals={"create": no}), FakeTransceiver(SECOND)
+    other.calls = 9  # so the first is asked first
+    calls, registry = await core(refusing, other)
+    created = await calls.create(OFFER, "plain")
+    assert created.call_id.render() in other.ids
+    assert len(refusing.seen) == 1
+    assert [each.endpoint for each in registry.transceivers() if each.ready] == [SECOND]
+
+
+async def test_what_the_caller_is_to_blame_for_is_tried_once() -> None:
+    no = error(429, "too_many_half_open", "20 calls wait", **{"Retry-After": "1"})
+    fakes = [FakeTransceiver(at, refusals={"create": no}) for at in (FIRST, SECOND)]
+    calls, registry = await core(*fakes)
+    assert (await refused(calls.create(OFFER, "plain"))).status == 429
+    assert sum(len(fake.seen) for fake in fakes) == 1
+    assert all(each.ready for each in registry.transceivers())
+
+
 async def test_a_bad_offer_is_tried_once() -> None:
     no = error(400, "bad_sdp", "line 4")
     fakes = [FakeTransceiver(at, refusals={"create": no}) for at in (FIRST, SECOND)]

@@ -16,6 +16,20 @@ def test_the_documented_file() -> None:
     assert config.tls_files is None
 
 
+def test_workers_are_transceivers_on_ports_in_a_row() -> None:
+    config = configuration(CONFIG.replace('5000"', '5000"\nworkers = 3'))
+    assert config.endpoints == tuple(("10.2.0.2", 5000 + number) for number in range(3))
+
+
+def test_every_worker_has_to_be_in_a_cluster_and_stand_once() -> None:
+    text = CONFIG.replace('5000"', '5000"\nworkers = 3')
+    with pytest.raises(SettingsError, match=r"'10\.2\.0\.2:5002': is in no cluster; add .*`ports`"):
+        configuration(text + "ports = [5000, 5001]")
+    again = '[[transceiver]]\nendpoint = "10.2.0.2:5002"\n'
+    with pytest.raises(SettingsError, match=r"'10\.2\.0\.2:5002': stands 2 times"):
+        configuration(text.replace("[[ingress]]", f"{again}[[ingress]]"))
+
+
 def test_an_inherited_socket() -> None:
     assert configuration('listen = "fd:3"' + CONFIG).listen == 3
 

@@ -103,12 +103,34 @@ async def test_unreachable_shows_the_endpoint_and_no_secret() -> None:
     assert caught.value.__suppress_context__
 
 
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b'{"ready": false, "reason": "draining"}', "draining"),
+        (b'{"reason": "a\\nline of its own"}', "status 503"),
+        (b'{"reason": 7}', "status 503"),
+        (b"[]", "status 503"),
+    ],
+)
+async def test_why_it_is_not_ready(body: bytes, reason: str) -> None:
+    assert (await answering(503, body).readiness(ENDPOINT)).reason == reason
+
+
+async def test_too_many_half_open_calls_are_told_as_they_are() -> None:
+    body = b'{"error": {"code": "too_many_half_open", "message": "20 calls wait"}}'
+    with pytest.raises(Refused, match="20 calls wait") as caught:
+        await answering(429, body, {"Retry-After": "1"}).create(ENDPOINT, OFFER, VIPS, "plain")
+    refused = caught.value
+    assert (refused.status, refused.code, refused.retry_after_s) == (429, "too_many_half_open", 1)
+
+
 async def test_readiness() -> None:
     fake = FakeTransceiver(calls=4)
     control = Control(fleet(fake))
     assert await control.readiness(ENDPOINT) == Readiness(True, 0.4)
     fake.ready = False
-    assert await control.readiness(ENDPOINT) == Readiness(False, 0.4)
-    assert await control.readiness(("10.2.0.9", 5000)) == Readiness(False)
+    assert await control.readiness(ENDPOINT) == Readiness(False, 0.4, "status 503")
+    silent = await control.readiness(("10.2.0.9", 5000))
+    assert silent == Readiness(False, reason="unreachable")
     for body in (b"", b"[]", b'{"calls": "x", "capacity": 1}', b'{"calls": 1, "capacity": 0}'):
         assert await answering(200, body).readiness(ENDPOINT) == Readiness(True)
