@@ -28,7 +28,7 @@ class Channels:
         on_open: Callable[[], None],
         on_slow: Callable[[], None],
     ) -> None:
-        self._association = Association(dtls, self._too_large)
+        self._association = Association(dtls, self._too_large, clock)
         self._association.on("datachannel", self._opened)
         self._dialect_of = dialect_of
         self._clock = clock

@@ -105,7 +105,7 @@ class DtlsTransport(RTCDtlsTransport):
     """The secure channel of one call.
 
     `fingerprints` are (algorithm, value) of the peer's certificate from its SDP. `on_connected`
-    and `on_closed` (None: the peer's close_notify) are called from inside `receive`.
+    and `on_closed` (None: an alert of the peer) are called from inside `receive`.
     """
 
     def __init__(
@@ -244,11 +244,11 @@ class DtlsTransport(RTCDtlsTransport):
         while self._ssl is not None and self._state is State.CONNECTED:
             try:
                 data = self._ssl.recv(_MAX_RECORD)
-            except SSL.ZeroReturnError:
+            except SSL.WantReadError:
+                break
+            except SSL.Error:  # close_notify or a fatal alert; nothing forged comes so far
                 self._on_closed(None)
                 return True
-            except SSL.Error:
-                break
             accepted = True
             self._flight.arrived()
             if self._data_receiver is not None:

@@ -20,10 +20,13 @@ from aiortc.rtcsctptransport import (
 )
 
 from transceiver.aiortc_parts import require, run
+from transceiver.allowance import Allowance
 from transceiver.dtls import DtlsTransport
 from transceiver.flight import DATAGRAM_SIZE
 from transceiver.sdp_answer import MAX_MESSAGE_SIZE, SCTP_PORT
 
+PACKETS_PER_S = 500  # of the client's; half a megabyte a second
+BURST = 4000
 MAX_STREAMS = 256  # that a client may use; browsers number theirs from 0 or 1
 MAX_PARTS = 2048  # of unfinished messages; our window is full with half of them
 FOLD = 32  # parts of a message that become one
@@ -45,11 +48,16 @@ class Association(RTCSctpTransport):
     """Channels that the peer opens come as the event `datachannel`."""
 
     def __init__(
-        self, transport: DtlsTransport, on_too_large: Callable[[RTCDataChannel], None]
+        self,
+        transport: DtlsTransport,
+        on_too_large: Callable[[RTCDataChannel], None],
+        clock: Callable[[], float],
     ) -> None:
         super().__init__(transport, SCTP_PORT)
         self._on_too_large = on_too_large
-        self.faults = 0  # what broke the protocol, and was dropped
+        self._clock = clock
+        self._allowance = Allowance(PACKETS_PER_S, BURST)
+        self.faults = 0  # what broke the protocol or came too fast, and was dropped
 
     def begin(self, remote_port: int, remote_max_message_size: int) -> None:
         """Both sides begin (RFC 8841 section 9.3). `remote_max_message_size`: bytes, 0 = any."""
@@ -66,6 +74,9 @@ class Association(RTCSctpTransport):
         return parts + sum(len(data) for _, _, data in self._data_channel_queue)
 
     async def _handle_data(self, data: bytes) -> None:
+        if not self._allowance.take(self._clock()):
+            self.faults += 1  # a sender that follows the protocol takes it for loss and slows down
+            return
         try:
             await super()._handle_data(data)
         except Exception:  # it asserts, and its parsers leak struct.error and more

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 
 from relayctl.wire.packet_class import is_rtcp, ssrc_of
+from transceiver.allowance import Allowance
 from transceiver.channels import Channels
 from transceiver.dialects.base import Dialect
 from transceiver.dtls import DtlsTransport, Failure
@@ -15,6 +16,9 @@ from transceiver.media import Media, Received
 from transceiver.sdp import Direction, Offer, Setup
 from transceiver.sdp_answer import Local, setup_of
 from transceiver.surroundings import Surroundings
+
+PACKETS_PER_S = 500  # of audio that a backend has to hear; with 2.5 ms in each there are 400
+BURST = 1000
 
 
 class Stream:
@@ -45,6 +49,7 @@ class Stream:
             on_connected=self._connected,
             on_closed=self._closed,
         )
+        self._allowance = Allowance(PACKETS_PER_S, BURST)
         self._sounds = False  # a packet of audio went out
         self._channels: Channels | None = None
         self.media: Media | None = None
@@ -76,9 +81,13 @@ class Stream:
         return None if plain is None else media.count(plain, now)
 
     def deliver(self, received: Received, now: float) -> None:
-        """Let the backend have an authentic packet."""
-        if self.media is not None:
+        """Let the backend have an authentic packet, unless they come faster than any audio."""
+        if self.media is None:
+            return
+        if received.packet is None or self._allowance.take(now):
             self.media.deliver(received, now)
+        else:
+            self._around.mux.counts.drop("too_fast")
 
     def timer(self, now: float) -> None:
         self._dtls.timer(now)

@@ -1,8 +1,12 @@
 """DTLS 1.2 records, cut and put together by hand."""
 
+import hmac
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
+
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from OpenSSL import SSL
 
 HANDSHAKE, ALERT, DATA = 22, 21, 23
 KEY_SHARE = 51  # TLS extension
@@ -75,3 +79,23 @@ def post_quantum(hello: bytes) -> bytes:
     share = struct.pack("!HH", X25519_MLKEM768, X25519_MLKEM768_SHARE) + bytes(range(256)) * 4
     share += bytes(X25519_MLKEM768_SHARE - 1024)
     return with_extension(hello, KEY_SHARE, struct.pack("!H", len(share)) + share)
+
+
+def by_client(connection: SSL.Connection, kind: int, body: bytes, *, number: int) -> bytes:
+    """An encrypted record as the client of `connection` would send it, with AES-128-GCM
+    (RFC 5246 sections 6.2.3.3 and 6.3, RFC 5288 section 3)."""
+    seed = (connection.server_random() or b"") + (connection.client_random() or b"")
+    keys = _expanded(connection.master_key() or b"", b"key expansion" + seed, 40)
+    counter = struct.pack("!Q", 1 << 48 | number)
+    described = counter + struct.pack("!BHH", kind, 0xFEFD, len(body))
+    sealed = AESGCM(keys[:16]).encrypt(keys[32:36] + counter, body, described)
+    return record(kind, counter + sealed, epoch=1, number=number)
+
+
+def _expanded(secret: bytes, seed: bytes, size: int) -> bytes:
+    """P_SHA256 of RFC 5246 section 5."""
+    out, link = b"", seed
+    while len(out) < size:
+        link = hmac.digest(secret, link, "sha256")
+        out += hmac.digest(secret, link + seed, "sha256")
+    return out[:size]

@@ -27,6 +27,7 @@ from transceiver.call import Call
 from transceiver.calls import DialectName
 from transceiver.lifecycle import End, State
 from transceiver.sdp import SdpError
+from transceiver.stream import BURST
 
 
 @pytest.fixture
@@ -487,6 +488,21 @@ def test_reports_of_the_client_are_heard_and_its_bye_ends_no_call(world: World) 
     client.speak()
     world.pump()
     assert len(client.heard) == 2
+
+
+def test_audio_that_comes_faster_than_any_is_counted_and_not_heard(world: World) -> None:
+    client = world.connected()
+    for _ in range(BURST + 50):
+        client.speak()
+    world.pump()
+    assert len(client.heard) == BURST
+    assert world.counts.dropped == {"too_fast": 50}
+    assert world.calls.describe(client.call_id)["packets"] == {"up": BURST + 50, "down": BURST}
+    for _ in range(40):  # 2.5 ms in each
+        world.now += 0.0025
+        client.speak()
+        world.pump()
+    assert len(client.heard) == BURST + 40
 
 
 def test_a_listener_only_gets_what_it_asked_for(world: World) -> None:

@@ -59,7 +59,7 @@ class Talk:
         self.channels = Channels(
             self.pair.server.dtls, self._dialect_of, lambda: self.now, self._open, self._slow
         )
-        self.client = Ear(self.pair.client.dtls, lambda channel: None)
+        self.client = Ear(self.pair.client.dtls, lambda channel: None, lambda: self.now)
         self.heard = self.client.heard
         self.deaf = False
 

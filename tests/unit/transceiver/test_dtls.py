@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509 import Certificate, CertificateBuilder, Name, NameAttribute, oid
 
 from tests.unit.transceiver.harness import CLIENT_IDENTITY, IDENTITY
+from tests.unit.transceiver.records import ALERT, by_client
 from transceiver import aiortc_parts
 from transceiver.aiortc_parts import AiortcError
 from transceiver.dtls import DtlsTransport, Failure, Identity
@@ -229,6 +230,25 @@ def test_close_notify() -> None:
     send(pair.client, b"too late")
     assert not pair.client.outbox
     pair.client.dtls.close()
+
+
+@pytest.mark.parametrize(
+    ("alert", "ends"),
+    [
+        pytest.param(b"\x01\x00", [None], id="close_notify"),
+        pytest.param(b"\x02\x50", [None], id="internal_error"),
+        pytest.param(b"\x01\x5a", [], id="warning"),
+    ],
+)
+def test_alerts_of_the_peer(alert: bytes, ends: list[None]) -> None:
+    pair = connected()
+    assert pair.server.dtls._ssl is not None
+    datagram = by_client(pair.server.dtls._ssl, ALERT, alert, number=1000)
+    forged = datagram[:-1] + bytes([datagram[-1] ^ 1])
+    assert not pair.server.dtls.receive(forged, 0.0)
+    assert pair.server.ends == []
+    pair.server.dtls.receive(datagram, 0.0)
+    assert pair.server.ends == ends
 
 
 @pytest.mark.parametrize("state", ["new", "connecting", "connected"])

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from aiortc import rtcsctptransport
 from aiortc.rtcdatachannel import RTCDataChannel, RTCDataChannelParameters
-from aiortc.rtcsctptransport import DataChunk, RTCSctpTransport
+from aiortc.rtcsctptransport import DataChunk, HeartbeatChunk, RTCSctpTransport
 
 from tests.unit.transceiver.test_dtls import Pair
 from transceiver import sctp
 from transceiver.aiortc_parts import AiortcError, run
 from transceiver.flight import DATAGRAM_SIZE
-from transceiver.sctp import FOLD, MAX_PARTS, MAX_STREAMS, Association
+from transceiver.sctp import BURST, FOLD, MAX_PARTS, MAX_STREAMS, Association
 from transceiver.sdp_answer import MAX_MESSAGE_SIZE
 
 
@@ -21,14 +21,15 @@ class Joined:
     """A server and a client association, established."""
 
     def __init__(self) -> None:
+        self.now = 70.0
         self.pair = Pair()
         self.pair.server.dtls._unregister_data_receiver(self.pair.server)
         self.pair.client.dtls._unregister_data_receiver(self.pair.client)
         self.too_large: list[RTCDataChannel] = []
         self.opened: list[RTCDataChannel] = []
         self.messages: list[str | bytes] = []
-        self.server = Association(self.pair.server.dtls, self.too_large.append)
-        self.client = Association(self.pair.client.dtls, lambda channel: None)
+        self.server = Association(self.pair.server.dtls, self.too_large.append, lambda: self.now)
+        self.client = Association(self.pair.client.dtls, lambda channel: None, lambda: self.now)
         self.server.on("datachannel", self._open)
 
     def _open(self, channel: RTCDataChannel) -> None:
@@ -177,6 +178,25 @@ async def test_crumbs_are_kept_up_to_a_number_and_a_gap_can_still_close(joined: 
     assert joined.server.faults == 10
     run(joined.server._receive_data_chunk(part(joined, 1, unordered_middle)))
     assert len(parts_of(joined.server)) == MAX_PARTS + 1
+
+
+@scenario
+async def test_a_client_that_floods_is_held_to_its_allowance(joined: Joined) -> None:
+    channel = joined.channel()
+    await joined.settle()
+    beat = HeartbeatChunk()
+    beat.params = [(1, b"beat")]
+    for _ in range(BURST + 100):
+        run(joined.client._send_chunk(beat))
+    joined.pair.exchange()
+    assert joined.server.faults >= 100
+    channel.send("lost")
+    await joined.settle()
+    assert joined.messages == []
+    joined.now += 1.0
+    run(joined.client._send(channel.id or 0, 51, b"heard", ordered=False))
+    await joined.settle()
+    assert joined.messages == ["heard"]
 
 
 @scenario
