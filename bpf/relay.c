@@ -26,7 +26,7 @@ BPF_ARRAY(clock, u64, 1); /* unit << 32 | the tick from which on it may be anoth
 
 /* Doors to user space: packets per unit (1.07 s) and CPU. The scarce thing is a token, each of
    which costs its owner a call; sources are free to spoof, and so get no share of their own. */
-#define FIRST_BUDGET   10000
+#define FIRST_BUDGET   24000
 #define TOKEN_SHARE    16 /* of FIRST_BUDGET, for one token */
 #define ORPHAN_BUDGET  2000
 #define ORPHAN_SHARE   4 /* for one client address */

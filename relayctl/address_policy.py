@@ -6,30 +6,31 @@ rules compiled in; this copy serves the packet process.
 """
 
 import ipaddress
+from bisect import bisect_right
 from collections.abc import Collection, Iterable
 
-from relayctl.wire.address import Address, is_v6, pack_host
+from relayctl.wire.address import Address, compact, pack
 from relayctl.wire.cluster import Cluster, Clusters, Network
 
 
 class _Ranges:
-    """Networks of both families. Numbers have 128 bits; an IPv4 address is a mapped one."""
+    """Networks of both families."""
 
     def __init__(self, networks: Iterable[Network]) -> None:
-        self._v4: list[tuple[int, int]] = []  # mask, network
-        self._v6: list[tuple[int, int]] = []
-        for network in networks:
-            length = network.prefixlen + (96 if network.version == 4 else 0)
-            mask = (1 << 128) - (1 << (128 - length))
-            base = int.from_bytes(pack_host(str(network.network_address)), "big")
-            (self._v4 if network.version == 4 else self._v6).append((mask, base))
+        # by the size of an address: where networks begin and where they end. Two of them are apart,
+        # or one holds the other, which then is left out
+        self._spans: dict[int, tuple[list[bytes], list[bytes]]] = {4: ([], []), 16: ([], [])}
+        for first, last in sorted((net[0].packed, net[-1].packed) for net in networks):
+            if not self.hold(last):
+                begins, ends = self._spans[len(first)]
+                begins.append(first)
+                ends.append(last)
 
-    def hold(self, host: str) -> bool:
-        number = int.from_bytes(pack_host(host), "big")
-        for mask, base in self._v6 if is_v6(host) else self._v4:  # noqa: SIM110 - once per client
-            if number & mask == base:
-                return True
-        return False
+    def hold(self, host: bytes) -> bool:
+        """`host` is a compact address."""
+        begins, ends = self._spans[len(host)]
+        at = bisect_right(begins, host)
+        return at > 0 and host <= ends[at - 1]
 
 
 def _networks(*texts: str) -> list[Network]:
@@ -46,7 +47,8 @@ _NEVER = _networks(
     "ff00::/8",
 )
 _LOOPBACK = _networks("127.0.0.0/8", "::1/128")
-_CACHE = 65536  # addresses whose verdict is remembered
+_NO_PORT = bytes(2)
+_CACHE = 65536  # endpoints whose owner is remembered
 
 
 class AddressPolicy:
@@ -72,31 +74,29 @@ class AddressPolicy:
         allowed = [network for cluster in clusters for network in cluster.allow]
         self._allowed = _Ranges(allowed)
         self._never = _Ranges(never)
-        self._never_clients = _Ranges(never if local or inner_clients else never + allowed)
+        self._not_clients = never if local or inner_clients else never + allowed
+        self._never_clients = _Ranges(self._not_clients)
+        self._local = local
         self._clusters = Clusters(clusters)
-        self._sockets = frozenset(sockets)
-        self._clients: dict[str, bool] = {}  # host → refused
-        self._inside: dict[str, bool] = {}
+        self._sockets = frozenset(map(pack, sockets))
         self._owners: dict[Address, int | None] = {}
 
-    def refuses(self, client: Address) -> bool:
-        """Whether no client can have this address."""
-        host, port = client
-        refused = self._clients.get(host)
-        if refused is None:
-            if len(self._clients) >= _CACHE:
-                self._clients.clear()
-            refused = self._clients[host] = self._never_clients.hold(host)
-        return refused or not port or client in self._sockets
+    def take_own(self, hosts: Iterable[str]) -> None:
+        """All addresses that this host has now: nobody else can be a client with one of them."""
+        if not self._local:
+            self._never_clients = _Ranges([*self._not_clients, *_networks(*hosts)])
+
+    def refuses(self, client: bytes) -> bool:
+        """Whether no client can have this packed address."""
+        return (
+            self._never_clients.hold(client[:-2])
+            or client[-2:] == _NO_PORT
+            or client in self._sockets
+        )
 
     def is_inside(self, host: str) -> bool:
         """Whether some allow-list holds the host, at whatever port."""
-        inside = self._inside.get(host)
-        if inside is None:
-            if len(self._inside) >= _CACHE:
-                self._inside.clear()
-            inside = self._inside[host] = self._allowed.hold(host)
-        return inside
+        return self._allowed.hold(compact(host))
 
     def owner(self, endpoint: Address) -> int | None:
         """Id of the cluster that may have this endpoint, or None."""
@@ -108,6 +108,6 @@ class AddressPolicy:
         return owner
 
     def _owner(self, endpoint: Address) -> int | None:
-        if endpoint in self._sockets or self._never.hold(endpoint[0]):
+        if pack(endpoint) in self._sockets or self._never.hold(compact(endpoint[0])):
             return None
         return self._clusters.owner(endpoint)

@@ -4,12 +4,11 @@ Pure. The layout is that of `bpf/flow.h`; tests compare sizes and offsets.
 """
 
 import enum
-import functools
 import struct
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from relayctl.wire.address import Address, pack_host, unpack_host
+from relayctl.wire.address import MAPPED, V4_SIZE, Address, pack, pack_host, unpack, unpack_host
 
 UNIT_NS = 1 << 30  # one unit of a stamp, 1.07 s
 NEW_LIFE = 5  # units a flow may stay unconfirmed
@@ -24,11 +23,64 @@ def units(monotonic_ns: int) -> int:
     return (monotonic_ns >> 30) & 0xFFFFFFFF
 
 
-class FlowKey(NamedTuple):
-    """Who sends: the client's address and the id of the VIP it sends to."""
+KEY_V4 = struct.Struct("=6sH")  # client's address and port (network order), VIP id
+KEY_V6 = struct.Struct("=18sH4x")
 
-    client: Address
-    vip: int
+assert KEY_V4.size == 8
+assert KEY_V6.size == 24
+
+
+def pack_key(client: bytes, vip: int) -> bytes:
+    """What a `FlowKey` is made of, for a packed client."""
+    return (KEY_V4 if len(client) == V4_SIZE else KEY_V6).pack(client, vip)
+
+
+class FlowKey(bytes):
+    """Who sends: the client's address and the id of the VIP it sends to.
+
+    These are the very bytes of the map's key, 8 for an IPv4 client and 24 for an IPv6 one; an
+    address as people read it is made when somebody asks.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, client: Address, vip: int) -> "FlowKey":
+        return cls.of(pack(client), vip)
+
+    @classmethod
+    def of(cls, client: bytes, vip: int) -> "FlowKey":
+        """The key of a packed client."""
+        return bytes.__new__(cls, pack_key(client, vip))
+
+    @classmethod
+    def read(cls, key: bytes) -> "FlowKey":
+        """A key as the map has it."""
+        return bytes.__new__(cls, key)
+
+    @property
+    def is_v6(self) -> bool:
+        return len(self) == KEY_V6.size
+
+    @property
+    def host(self) -> bytes:
+        """The client's compact address."""
+        return self[:16] if self.is_v6 else self[:4]
+
+    @property
+    def packed_client(self) -> bytes:
+        return self[:18] if self.is_v6 else self[:6]
+
+    @property
+    def client(self) -> Address:
+        return unpack(self.packed_client)
+
+    @property
+    def vip(self) -> int:
+        vip: int = (KEY_V6 if self.is_v6 else KEY_V4).unpack(self)[1]
+        return vip
+
+    def __repr__(self) -> str:
+        return f"FlowKey({self.client}, {self.vip})"
 
 
 class State(enum.StrEnum):
@@ -95,40 +147,15 @@ def _age(now: int, stamp: int) -> int:
     return max(0, now - stamp)  # a stamp of this very unit may be ahead of a `now` read before it
 
 
-KEY_V4 = struct.Struct("=4s2sH")  # client address, port (both network order), VIP id
-KEY_V6 = struct.Struct("=16s2sH4x")
 VALUE = struct.Struct("=8s4s2sHHH2sBBIIIIIIIIQQ")
 """token · host, port (network order), cluster · nexthop in, out, sport (network order), back,
 flags · seen_up, seen_down, ssrc (network order as read), contended · packets up, down · born,
 answers · bytes up, down."""
 
-assert KEY_V4.size == 8
-assert KEY_V6.size == 24
 assert VALUE.size == 72
-
-MAPPED = bytes(10) + b"\xff\xff"  # the prefix of IPv4-mapped addresses, RFC 4291 section 2.5.5.2
 
 Prefixes = Mapping[int, bytes]
 """Cluster id → the first 12 bytes of its endpoints' addresses. IPv4 clusters need no entry."""
-
-
-@functools.lru_cache(maxsize=1024)  # of one first packet: looked up, installed, remembered
-def pack_key(key: FlowKey) -> bytes:
-    """8 bytes for an IPv4 client, 24 for an IPv6 one."""
-    host, port = key.client
-    packed, number = pack_host(host), port.to_bytes(2, "big")
-    if packed.startswith(MAPPED):
-        return KEY_V4.pack(packed[12:], number, key.vip)
-    return KEY_V6.pack(packed, number, key.vip)
-
-
-def unpack_key(packed: bytes) -> FlowKey:
-    if len(packed) == KEY_V4.size:
-        host, port, vip = KEY_V4.unpack(packed)
-        host = MAPPED + host
-    else:
-        host, port, vip = KEY_V6.unpack(packed)
-    return FlowKey((unpack_host(host), int.from_bytes(port, "big")), vip)
 
 
 def pack_flow(flow: Flow) -> bytes:

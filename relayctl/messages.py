@@ -15,9 +15,7 @@ from relayctl.flow import (
     Flow,
     FlowKey,
     pack_flow,
-    pack_key,
     unpack_flow,
-    unpack_key,
 )
 from relayctl.wire.address import Address, pack_host
 
@@ -93,6 +91,14 @@ class RerouteFlows:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnAddresses:
+    """All addresses of this host."""
+
+    hosts: tuple[str, ...]
+    type: Literal["own_addresses"] = "own_addresses"
+
+
+@dataclass(frozen=True, slots=True)
 class RetireNexthop:
     """No flow uses this index: release it unless it was taken meanwhile."""
 
@@ -159,6 +165,7 @@ class Heartbeat:
     keys: tuple[int, ...]  # ids
     reasons: dict[int, int]
     displaced: int = 0  # flows that went since their token had more than its share
+    takeovers: int = 0  # under way
     type: Literal["heartbeat"] = "heartbeat"
 
 
@@ -180,6 +187,7 @@ Message = (
     | DeleteFlow
     | ExpireFlow
     | RerouteFlows
+    | OwnAddresses
     | RetireNexthop
     | Started
     | Failed
@@ -215,7 +223,7 @@ def decode(data: bytes) -> Message:
 def encode_flow(key: FlowKey, flow: Flow) -> str:
     """Key and value as they would stand in a map, and the prefix of the endpoint's address."""
     prefix = pack_host(flow.endpoint[0])[:PREFIX]
-    return base64.b64encode(pack_key(key) + pack_flow(flow) + prefix).decode()
+    return base64.b64encode(key + pack_flow(flow) + prefix).decode()
 
 
 def decode_flow(text: str) -> tuple[FlowKey, Flow]:
@@ -223,7 +231,7 @@ def decode_flow(text: str) -> tuple[FlowKey, Flow]:
     packed = base64.b64decode(text)
     flow = packed[-VALUE.size - PREFIX : -PREFIX]
     cluster = VALUE.unpack(flow)[3]
-    key = unpack_key(packed[: -VALUE.size - PREFIX])
+    key = FlowKey.read(packed[: -VALUE.size - PREFIX])
     return key, unpack_flow(flow, {cluster: packed[-PREFIX:]})
 
 

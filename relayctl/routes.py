@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from relayctl.datapath.base import NEXTHOPS, Nexthop
-from relayctl.wire.address import is_v6, pack_host
+from relayctl.wire.address import compact, unpack_host, widened
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-_CACHE = 65536  # hosts remembered between two changes of the table
 _BITS = {4: 32, 6: 128}  # of an address, by IP version
 
 
@@ -46,10 +45,12 @@ class Route:
     hops: tuple[Hop, ...]
     metric: int = 0
 
-    def way(self, host: str) -> Way | None:
-        """Where a packet for `host` goes; None when the route says "unreachable"."""
-        hop = _rendezvous(host, self.hops)
-        return Way(hop.port, hop.gateway or host, hop.mtu) if hop else None
+    def way(self, host: bytes) -> Way | None:
+        """Where a packet for a compact address goes; None when the route says "unreachable"."""
+        if not self.hops:
+            return None
+        hop = self.hops[0] if len(self.hops) == 1 else _rendezvous(_text(host), self.hops)
+        return Way(hop.port, hop.gateway or _text(host), hop.mtu)
 
 
 class Routes:
@@ -58,7 +59,6 @@ class Routes:
     def __init__(self, routes: Iterable[Route] = ()) -> None:
         # by IP version, longest prefix first: length, network as a number → route
         self._levels: dict[int, list[tuple[int, dict[int, Route]]]] = {4: [], 6: []}
-        self._cache: dict[str, Way | None] = {}
         self._gateways: dict[tuple[int, str], Way] = {}
         levels: dict[tuple[int, int], dict[int, Route]] = {}
         for route in routes:
@@ -80,14 +80,12 @@ class Routes:
 
     def find(self, host: str) -> Way | None:
         """The way towards `host` (IP text), or None without a route."""
-        if host in self._cache:
-            return self._cache[host]
-        if len(self._cache) >= _CACHE:
-            self._cache.clear()
-        number = int.from_bytes(pack_host(host), "big")  # remembered there: no second parse
-        route = self.match(6, number) if is_v6(host) else self.match(4, number & 0xFFFFFFFF)
-        way = self._cache[host] = route.way(host) if route else None
-        return way
+        return self.way(compact(host))
+
+    def way(self, host: bytes) -> Way | None:
+        """The same for a compact address."""
+        route = self.match(4 if len(host) == 4 else 6, int.from_bytes(host, "big"))
+        return route.way(host) if route else None
 
     def gateways(self) -> Iterable[Way]:
         """Every neighbour that some route leads over."""
@@ -116,10 +114,12 @@ class Routes:
             yield start, self.match(version, start)
 
 
-def _rendezvous(host: str, hops: tuple[Hop, ...]) -> Hop | None:
+def _text(host: bytes) -> str:
+    return unpack_host(widened(host))
+
+
+def _rendezvous(host: str, hops: tuple[Hop, ...]) -> Hop:
     """Equal-cost ways: each host keeps its own as long as that one lives."""
-    if len(hops) < 2:
-        return hops[0] if hops else None
     return max(hops, key=lambda hop: zlib.crc32(f"{host} {hop.port} {hop.gateway}".encode()))
 
 

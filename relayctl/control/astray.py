@@ -11,9 +11,9 @@ import numpy as np
 
 from relayctl.control.flow_slice import Bools, Column, FlowSlice
 from relayctl.datapath.base import NEXTHOPS, Nexthop
-from relayctl.flow import MAPPED, Prefixes
+from relayctl.flow import Prefixes
 from relayctl.routes import Route, Routes
-from relayctl.wire.address import pack_host
+from relayctl.wire.address import MAPPED, pack_host
 
 _SIZES = {4: 4, 6: 16}  # bytes of an address
 _INDICES = 1 << 16  # numbers that a flow's nexthop field can hold

@@ -1,7 +1,7 @@
 """The relay's daemon: composes the control process, starts it and stops it in reverse order.
 
-Order of start: lock, keys, program and maps, the packet process with its sockets, nexthops, and
-only then the program goes onto the interfaces. On a clean stop it stays there and flows go on: a
+Order of start: lock, keys, sockets, program and maps, the packet process, nexthops, and only then
+the program goes onto the interfaces. On a clean stop it stays there and flows go on: a
 restart adopts everything, `relayctl unload` removes it.
 """
 
@@ -17,6 +17,8 @@ from relayctl.control.api import create_app
 from relayctl.control.http_server import HttpServer, HttpServerError, listen_tcp, listen_unix
 from relayctl.control.instance_lock import InstanceLock, LockError
 from relayctl.control.kernel_side import KernelSide
+from relayctl.control.netlink import ADDRESS_GROUPS, Events, Kernel
+from relayctl.control.own_addresses import AddressTeller
 from relayctl.control.packet_child import PacketChild, PacketProcessError
 from relayctl.control.reattach import keep_attached
 from relayctl.control.relay import Relay, stamp
@@ -38,12 +40,20 @@ from relayctl.messages import (
     decode_flow,
 )
 from relayctl.packet.commands import read_keys
+from relayctl.packet.sockets import SocketError, open_sockets
 from relayctl.reason import Reason
 from relayctl.wire.route_token import KeyFileError
 
 log = logging.getLogger(__name__)
 
-_START_FAULTS = (LockError, KeyFileError, DatapathError, PacketProcessError, HttpServerError)
+_START_FAULTS = (
+    LockError,
+    KeyFileError,
+    SocketError,
+    DatapathError,
+    PacketProcessError,
+    HttpServerError,
+)
 
 
 def run(config: RelayConfig) -> int:
@@ -69,23 +79,31 @@ class _Daemon:
 
     async def run(self) -> int:
         read_keys(self._config.keys_file)  # before anything is touched
-        self._child = PacketChild(self._config, self._hear)
-        self._catch_signals()
         async with contextlib.AsyncExitStack() as stack:
+            sockets = open_sockets(self._config)
+            for sock in sockets:
+                stack.callback(sock.close)  # when the program hands nothing up any more
+            self._child = PacketChild(self._config, [sock.fileno() for sock in sockets], self._hear)
+            self._catch_signals()
             datapath = await self._open_datapath(stack)
             stack.push_async_callback(self._child.stop)
             await self._child.start()
             if self._kernel:
                 await self._kernel.nexthops.start()
             sweeper = self._sweeper(datapath)
-            watchdog = Watchdog(self._child, lambda: self._acquaint(sweeper))
+            addresses = AddressTeller(
+                stack.enter_context(contextlib.closing(Events(ADDRESS_GROUPS))),
+                stack.enter_context(contextlib.closing(Kernel())),
+                self._child.send,
+            )
+            watchdog = Watchdog(self._child, lambda: self._acquaint(sweeper, addresses))
             relay = self._relay(datapath, sweeper, watchdog)
             servers = await stack.enter_async_context(self._serving(relay))
             if self._kernel:
                 self._kernel.attach()
                 relay.attached_as(datapath.name)
             log.info("relay %s serves with datapath %s", self._config.instance, relay.name)
-            tasks = [sweeper.run(), watchdog.run()]
+            tasks = [sweeper.run(), watchdog.run(), addresses.run()]
             if self._kernel:
                 tasks.append(self._kernel.nexthops.run())
                 tasks.append(keep_attached(self._config, self._kernel))
@@ -98,7 +116,7 @@ class _Daemon:
             return self._kernel.datapath
         self._mirror = MirrorDatapath(
             self._config.max_flows + self._config.max_flows_v6,
-            lambda key: self._child.send(ExpireFlow(*key)),
+            lambda key: self._child.send(ExpireFlow(key.client, key.vip)),
         )
         return self._mirror
 
@@ -121,9 +139,10 @@ class _Daemon:
             },
         )
 
-    def _acquaint(self, sweeper: Sweeper) -> None:
+    def _acquaint(self, sweeper: Sweeper, addresses: AddressTeller) -> None:
         """Tell a new packet process what the old one knew."""
         sweeper.forget_hints()
+        addresses.forget()
         if self._kernel:
             self._kernel.nexthops.republish()
 

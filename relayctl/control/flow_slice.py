@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from relayctl.flow import CLIENT_IDLE, CONFIRMED, ENDPOINT_IDLE, NEW_LIFE, FlowKey, unpack_key
+from relayctl.flow import CLIENT_IDLE, CONFIRMED, ENDPOINT_IDLE, NEW_LIFE, FlowKey
 
 SIZE = 4096  # flows looked at in one go
 
@@ -64,7 +64,7 @@ class FlowSlice:
 
     def key(self, at: int) -> FlowKey:
         size = self.keys.itemsize
-        return unpack_key(self._keys[at * size : (at + 1) * size])
+        return FlowKey.read(self._keys[at * size : (at + 1) * size])
 
     def confirmed(self) -> Bools:
         return (self.values["flags"] & CONFIRMED).astype(bool)

@@ -8,7 +8,7 @@ objects.
 import numpy as np
 
 from relayctl.control.flow_slice import Bools, Column, FlowSlice
-from relayctl.flow import FlowKey, unpack_key
+from relayctl.flow import FlowKey
 from relayctl.hints import CAPACITY
 
 _ROW = np.dtype([("ssrc", "u4"), ("born", "u4"), ("key", "S25")])  # IP version, then the map's key
@@ -86,6 +86,6 @@ def _find(rows: Column, wanted: Column) -> tuple[Column, Bools]:
 
 def hints(rows: Column) -> list[tuple[int, FlowKey]]:
     return [
-        (ssrc, unpack_key(key[1:].ljust(_KEY_SIZES[key[0]], b"\0")))
+        (ssrc, FlowKey.read(key[1:].ljust(_KEY_SIZES[key[0]], b"\0")))
         for ssrc, key in zip(rows["ssrc"].tolist(), rows["key"].tolist(), strict=True)
     ]

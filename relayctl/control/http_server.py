@@ -1,5 +1,10 @@
-"""Serves an ASGI application inside a running event loop, on a socket of our own."""
+"""Serves an ASGI application inside a running event loop, on a socket of our own.
 
+Who holds connections open does not use up the daemon's file descriptors, and not for long the room
+of others.
+"""
+
+import asyncio
 import contextlib
 import os
 import socket
@@ -8,12 +13,31 @@ from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from relayctl.wire.address import Address, render
+
+CONNECTIONS = 128  # at once, of each server
+REQUEST_S = 10.0  # until a connection's first request has come whole
 
 
 class HttpServerError(Exception):
     """A listening socket cannot be made; the message names it and the mend."""
+
+
+class _Connection(H11Protocol):
+    """Closed when it is one too many, or does not ask in time."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS:
+            transport.close()
+        else:
+            self.loop.call_later(REQUEST_S, self._end_unasked)
+
+    def _end_unasked(self) -> None:
+        if self.cycle is None:
+            self.transport.close()
 
 
 class HttpServer(uvicorn.Server):
@@ -23,11 +47,11 @@ class HttpServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http="h11",
+                http=_Connection,
                 ws="none",
                 lifespan="off",
                 log_config=None,
-                log_level="warning",
+                log_level="error",  # it warns of every request that is none
                 access_log=False,
                 timeout_graceful_shutdown=1,
             )

@@ -1,6 +1,7 @@
 """The XDP datapath as the daemon builds it: program, maps, nexthops, attachment."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +48,7 @@ class KernelSide:
             {interface.ifindex: interface.port for interface in spec.interfaces},
             events,
             kernel,
-            RoutePublisher(send).publish,
+            RoutePublisher(send),
             lambda index: send(RetireNexthop(index)),
             {interface.port: interface.tags for interface in spec.interfaces},
         )
@@ -82,16 +83,43 @@ class KernelSide:
 
 
 class RoutePublisher:
-    """Sends route tables, each under a generation of its own."""
+    """Sends route tables, each under a generation of its own, of any size through the pipe.
+
+    One that was begun is sent to its end, however often routes change meanwhile; then comes the
+    latest, unless it is the same: to take one in costs the packet process time.
+    """
 
     def __init__(self, send: Callable[[Message], bool]) -> None:
         self._send = send
         self._generation = 0
+        self._under_way: deque[RoutesPart] = deque()
+        self._begun: list[RouteEntry] | None = None
+        self._latest: list[RouteEntry] | None = None
 
     def publish(self, routes: Iterable[Route]) -> bool:
+        """False while the pipe is full: `resume`."""
+        self._latest = [_entry(route) for route in routes]
+        return self.resume()
+
+    def resume(self) -> bool:
+        """Go on where the pipe was full. True when the latest table is out whole."""
+        while self._under_way or self._begun != self._latest:
+            if not self._under_way:
+                self._begin(self._latest or [])
+            if not self._send(self._under_way[0]):
+                return False
+            self._under_way.popleft()
+        return True
+
+    def forget(self) -> None:
+        """The packet process is a new one, and has no routes."""
+        self._under_way.clear()
+        self._begun = None
+
+    def _begin(self, table: list[RouteEntry]) -> None:
         self._generation += 1
-        entries = [_entry(route) for route in routes]
-        return all(self._send(RoutesPart(self._generation, *part)) for part in parts(entries))
+        self._begun = table
+        self._under_way.extend(RoutesPart(self._generation, *part) for part in parts(table))
 
 
 def _entry(route: Route) -> RouteEntry:

@@ -41,6 +41,7 @@ class Snapshot:
     nexthop_full: int = 0
     hints: int = 0
     displaced: int = 0
+    takeovers: int = 0
     replacements: int = 0
     sweep_s: float = 0.0
     sweep_age_s: float = 0.0
@@ -107,6 +108,8 @@ def _tables(now: Snapshot) -> Iterator[Metric]:
     yield _counters("flows_ended", "Flows that the sweep removed.", "reason", ended)
     displaced = "Flows that made room for another one of the same route token."
     yield _counter("flows_displaced", displaced, now.displaced)
+    pending = "Flows that another endpoint's token asks for, while nobody proved the right to them."
+    yield _gauge("takeovers_pending", pending, now.takeovers)
     yield _gauge("hints", "SSRCs that lead back to their flow.", now.hints)
     yield _gauge("sweep_seconds", "How long the last look at every flow took.", now.sweep_s)
     yield _gauge("sweep_age_seconds", "Seconds since it ended.", now.sweep_age_s)

@@ -21,10 +21,11 @@ from relayctl.control.network import KernelRoute
 
 MANAGED_SINCE = (5, 16)  # kernel that keeps neighbours resolved by itself
 
+ADDRESS_GROUPS = 0x10 | 0x100  # RTMGRP_IPV4_IFADDR, _IPV6_IFADDR
 _GROUPS = (
-    0x1 | 0x4  # RTMGRP_LINK, _NEIGH
-    | 0x10 | 0x40  # RTMGRP_IPV4_IFADDR, _IPV4_ROUTE
-    | 0x100 | 0x400  # RTMGRP_IPV6_IFADDR, _IPV6_ROUTE
+    ADDRESS_GROUPS
+    | 0x1 | 0x4  # RTMGRP_LINK, _NEIGH
+    | 0x40 | 0x400  # RTMGRP_IPV4_ROUTE, _IPV6_ROUTE
     | 1 << 31  # RTNLGRP_NEXTHOP, kernel 5.3
 )  # fmt: skip
 _EVENT_BUFFER = 4 << 20
@@ -42,11 +43,11 @@ class EventsLost(Exception):
 class Events:
     """The kernel's announcements."""
 
-    def __init__(self) -> None:
+    def __init__(self, groups: int = _GROUPS) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _EVENT_BUFFER)
-        self._socket.bind((0, _GROUPS))
+        self._socket.bind((0, groups))
         self._marshal = MarshalRtnl()
 
     def fileno(self) -> int:

@@ -12,6 +12,7 @@ from relayctl import routes
 from relayctl.control.link import Link
 from relayctl.datapath.base import Nexthop
 from relayctl.routes import Hop, Route, Routes, Way
+from relayctl.wire.address import compact
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +227,7 @@ class Network:
         if network := self._served.get(own):
             at = int(network.network_address)
             route = table.match(network.version, at, network.prefixlen)
-            way = route.way(gateway) if route and _has_gateways(route) else None
+            way = route.way(compact(gateway)) if route and _has_gateways(route) else None
         else:
             way = table.find(gateway)
         return way if way and way.port else None

@@ -10,6 +10,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
+from typing import Protocol
 
 from relayctl.control.facts import (
     Fact,
@@ -29,10 +30,20 @@ from relayctl.routes import Route, Routes
 
 PROBE_S = 5.0  # between two questions to a neighbour whether it is still there
 RESYNC_S = 60.0  # the whole state is read again, in case an event meant more than it said
-RETRY_S = 0.2  # until a full pipe takes the routes
+RETRY_S = 0.2  # until a full pipe takes more of the routes
 IDLE_PASSES = 2  # sweeps without a flow before a nexthop is given up
 
 log = logging.getLogger(__name__)
+
+
+class Publisher(Protocol):
+    """Sends route tables to the packet process, and says whether the last one is out whole."""
+
+    def publish(self, routes: Iterable[Route]) -> bool: ...
+
+    def resume(self) -> bool: ...
+
+    def forget(self) -> None: ...
 
 
 class Nexthops:
@@ -44,18 +55,18 @@ class Nexthops:
         ports: Mapping[int, int],
         events: Events,
         kernel: Kernel,
-        publish: Callable[[Iterable[Route]], bool],
+        publisher: Publisher,
         retire: Callable[[int], bool],
         tags: Mapping[int, tuple[int, int]] | None = None,
     ) -> None:
-        """`ports`: interface index → egress port. `publish` sends the route table to the packet
-        process, `retire` asks it to give up an index; both say whether the message went out.
-        `tags`: port → VLAN ids that its packets get, outer first."""
+        """`ports`: interface index → egress port. `retire` asks the packet process to give up an
+        index and says whether the message went out. `tags`: port → VLAN ids that its packets get,
+        outer first."""
         self._datapath = datapath
         self._ports = ports
         self._events = events
         self._kernel = kernel
-        self._publish = publish
+        self._publisher = publisher
         self._retire = retire
         self._network = Network(ports, tags)
         self._neighbours = Neighbours(kernel)
@@ -128,7 +139,7 @@ class Nexthops:
                     in_use = [at for index in self._entries for at in self._neighbours_of(index)]
                     await self._neighbours.probe(in_use)
                 if not self._is_published:
-                    self._publish_routes()
+                    self._is_published = self._publisher.resume()
                 pause = PROBE_S if self._is_published else RETRY_S
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(pause):  # wait_for may swallow a cancellation
@@ -142,7 +153,8 @@ class Nexthops:
         for index in self._entries.keys() - self._datapath.nexthops().keys():
             self.released(index)
         self._retiring.clear()
-        self._is_published = False
+        self._publisher.forget()
+        self._publish_routes()
         self._woken.set()
 
     def reserved(self, index: int, port: int, gateway: str, mtu: int) -> None:
@@ -267,7 +279,7 @@ class Nexthops:
             self._listen()
 
     def _publish_routes(self) -> None:
-        self._is_published = self._publish(self._network.entries())
+        self._is_published = self._publisher.publish(self._network.entries())
 
     def _refresh_all(self) -> None:
         for index in self._entries:

@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from relayctl.channel import Channel, ChannelClosed
 from relayctl.config import RelayConfig
@@ -26,8 +26,12 @@ class PacketProcessError(Exception):
 class PacketChild:
     """The packet process, one at a time. `handle` gets every message but those of the start."""
 
-    def __init__(self, config: RelayConfig, handle: Callable[[Message], None]) -> None:
+    def __init__(
+        self, config: RelayConfig, sockets: Sequence[int], handle: Callable[[Message], None]
+    ) -> None:
+        """`sockets`: what it reads from, in the order of `open_sockets`. They outlive it."""
         self._config = config
+        self._sockets = sockets
         self._handle = handle
         self._closed = asyncio.Event()
         self._dropped = 0  # of the runs before this one
@@ -57,14 +61,15 @@ class PacketChild:
         return self._channel.send(message)
 
     async def start(self) -> None:
-        """Returns when its sockets are bound and its keys read. Raises `PacketProcessError`."""
+        """Returns when its maps are open and its keys read. Raises `PacketProcessError`."""
         config_fd = _in_memory(self._config.model_dump_json(by_alias=True))
         try:
             self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "relayctl.packet"),
                 *("--config-fd", str(config_fd), "--channel-fd", str(self._theirs.fileno())),
+                *("--socket-fds", *map(str, self._sockets)),
                 stdin=asyncio.subprocess.DEVNULL,
-                pass_fds=(config_fd, self._theirs.fileno()),
+                pass_fds=(config_fd, self._theirs.fileno(), *self._sockets),
             )
         finally:
             os.close(config_fd)

@@ -28,7 +28,6 @@ DELETE_S = 1.0  # patience until a delete shows
 DELETE_LOOKS = 100
 
 
-
 def stamp() -> int:
     """Now, in units."""
     return units(time.monotonic_ns())
@@ -188,7 +187,7 @@ class Relay:
         table = self._datapath.flows
         keys = [key for key in self._keys(client, vip) if table.get(key)]
         for key in keys:
-            if not self._packet.send(DeleteFlow(*key)):
+            if not self._packet.send(DeleteFlow(key.client, key.vip)):
                 return None
         for _ in range(DELETE_LOOKS):
             if not any(table.get(key) for key in keys):
@@ -232,6 +231,7 @@ class Relay:
             nexthop_full=heartbeat.nexthop_full if heartbeat else 0,
             hints=heartbeat.hints if heartbeat else 0,
             displaced=heartbeat.displaced if heartbeat else 0,
+            takeovers=heartbeat.takeovers if heartbeat else 0,
             replacements=self._replacements(),
             sweep_s=self._sweeper.last.took_s,
             sweep_age_s=time.monotonic() - (self._sweeper.last.finished or self._started),

@@ -105,7 +105,8 @@ class Sweeper:
         self.ended.update(found.ended)
         await self._tell_hints(found.hints)
         for at in range(0, len(found.astray), PER_PART):
-            self._send(RerouteFlows(tuple(found.astray[at : at + PER_PART])))
+            part = found.astray[at : at + PER_PART]
+            self._send(RerouteFlows(tuple((key.client, key.vip) for key in part)))
         found.finished = time.monotonic()
         found.took_s = found.finished - started
         self.last = found
@@ -159,4 +160,6 @@ def _removal(rows: Column) -> HintsChange:
 
 
 def _addition(rows: Column) -> HintsChange:
-    return HintsChange(added=tuple((ssrc, *key) for ssrc, key in hint_table.hints(rows)))
+    return HintsChange(
+        added=tuple((ssrc, key.client, key.vip) for ssrc, key in hint_table.hints(rows))
+    )

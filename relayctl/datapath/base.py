@@ -8,7 +8,7 @@ handle; neither knows which implementation is behind it.
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from relayctl.flow import Flow, FlowKey
 from relayctl.reason import Reason
@@ -107,6 +107,15 @@ class FlowTable(Protocol):
 
     def batches(self) -> Iterator[tuple[bytes, bytes]]:
         """The same, as joined packed keys of one family and their joined packed values."""
+        ...
+
+
+@runtime_checkable
+class PackedFlows(FlowTable, Protocol):
+    """A flow table that takes keys and flows as the program has them."""
+
+    def install_new(self, key: bytes, flow: bytes) -> bool:
+        """Write the first flow of a client. False when it has one, or the table is full."""
         ...
 
 

@@ -14,6 +14,8 @@ from relayctl.datapath.maps import MapShape, MapType
 BATCH = 4096  # entries a batch asks for at first
 
 _ANY = ctypes.c_uint64(0)  # BPF_ANY: create or replace
+_NOEXIST = ctypes.c_uint64(1)  # BPF_NOEXIST: create
+_NO_PLACE = -errno.EEXIST, -errno.E2BIG
 
 
 class _MapInfo(ctypes.Structure):
@@ -91,6 +93,11 @@ class Map(Handle):
         """`update`, but False when a hash is full."""
         result = self._write(self.fd, key, value, _ANY)
         return result != -errno.E2BIG and self._found("write", result)
+
+    def add(self, key: bytes, value: bytes) -> bool:
+        """Create an entry. False when there is one, or a hash is full."""
+        result = self._write(self.fd, key, value, _NOEXIST)
+        return result == 0 or (result not in _NO_PLACE and self._found("write", result))
 
     def update_batch(self, keys: bytes, values: bytes) -> int:
         """`update` of joined keys and values in one call; how many there were."""

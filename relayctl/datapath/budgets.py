@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from relayctl.reason import Reason
 from relayctl.wire import route_token
-from relayctl.wire.address import MAPPED, Address, pack_host
+from relayctl.wire.address import Address, pack_host
 
 
 class Region(enum.Enum):
@@ -33,7 +33,7 @@ SHARES: Mapping[Region, int] = {Region.TOKEN: 16, Region.CLIENT: 4, Region.ENDPO
 
 KERNEL: Mapping[Region, int] = {
     **SHARES,
-    Region.FIRST: 10_000,
+    Region.FIRST: 24_000,
     Region.ORPHAN: 2_000,
     Region.RETURN: 10_000,
     Region.ODD: 200,
@@ -107,11 +107,10 @@ def token_bucket(token: bytes) -> int:
     return route_token.tag_bits(token)
 
 
-def client_bucket(host: str) -> int:
-    """Below 16,384. Ports do not count: they are as free as they are many."""
-    packed = pack_host(host)
-    first, second, third, fourth = _WORDS.unpack(packed)
-    word: int = fourth if packed.startswith(MAPPED) else first ^ second ^ third ^ fourth
+def client_bucket(host: bytes) -> int:
+    """Below 16,384, of a compact address. Ports do not count: they are as free as they are many."""
+    first, second, third, fourth = _WORDS.unpack(host.rjust(16, b"\0"))
+    word: int = first ^ second ^ third ^ fourth
     return (word ^ word >> 16) & 0x3FFF
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from relayctl.flow import Flow, FlowKey, pack_flow, pack_key
+from relayctl.flow import Flow, FlowKey, pack_flow
 from relayctl.wire.address import pack_host
 from relayctl.wire.route_token import Route
 
@@ -96,4 +96,4 @@ class MemoryFlows:
 
     def batches(self) -> Iterator[tuple[bytes, bytes]]:
         for key, flow in self.items():
-            yield pack_key(key), pack_flow(flow)
+            yield key, pack_flow(flow)

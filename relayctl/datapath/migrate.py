@@ -18,8 +18,8 @@ from relayctl.datapath.base import (
     unpack_nexthop,
 )
 from relayctl.datapath.bpf_map import Map
-from relayctl.flow import MAPPED, VALUE
-from relayctl.wire.address import unpack_host
+from relayctl.flow import VALUE
+from relayctl.wire.address import MAPPED, unpack_host
 
 _SET_ASIDE = "_old"  # behind the name of a directory whose layout is ours, but not its sizes
 _KEY = struct.Struct("=I")

@@ -6,7 +6,7 @@ Reads are up to a heartbeat old; deletes are commands, which the packet process 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from relayctl.datapath.base import DatapathError, Nexthop
-from relayctl.flow import Flow, FlowKey, pack_flow, pack_key
+from relayctl.flow import Flow, FlowKey, pack_flow
 from relayctl.reason import Reason
 from relayctl.wire.route_token import Key
 
@@ -40,7 +40,7 @@ class MirrorFlows:
 
     def batches(self) -> Iterator[tuple[bytes, bytes]]:
         for key, flow in self.items():
-            yield pack_key(key), pack_flow(flow)
+            yield key, pack_flow(flow)
 
 
 class MirrorDatapath:

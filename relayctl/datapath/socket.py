@@ -89,7 +89,7 @@ class SocketDatapath:
 
     def _to_vip(self, event: FromClient, stamp: int) -> Verdict:
         payload = event.payload
-        entry = self.flows.entry(FlowKey(event.client, event.vip))
+        entry = self.flows.entry(event.key)
         if entry is None:
             return self._without_flow(event, stamp), None
         if stun.is_whole(payload, BINDING_REQUEST):
@@ -103,12 +103,12 @@ class SocketDatapath:
             entry.ssrc = ssrc_of(payload) or 0
         if self._may_prove(entry, payload, stamp):
             return Reason.PUNT_ANSWER, None
-        sent = SendInner(entry.endpoint, entry.sport, event.client, event.vip, payload)
+        sent = SendInner(entry.endpoint, entry.sport, event.key, payload)
         return Reason.FORWARD, sent
 
     def _without_flow(self, event: FromClient, stamp: int) -> Reason:
         payload = event.payload
-        if self._policy.refuses(event.client):
+        if self._policy.refuses(event.key.packed_client):
             return Reason.DROP_BAD_SOURCE
         if stun.is_whole(payload, BINDING_REQUEST):
             token = stun.token_of(payload)
@@ -118,7 +118,7 @@ class SocketDatapath:
             assert token
             return self.punt(Reason.PUNT_FIRST, stamp, token_bucket(token))
         if classify(payload) in (PacketClass.DTLS, PacketClass.RTP):
-            return self.punt(Reason.PUNT_ORPHAN, stamp, client_bucket(event.client[0]))
+            return self.punt(Reason.PUNT_ORPHAN, stamp, client_bucket(event.key.host))
         return Reason.DROP_NO_FLOW
 
     def _judge_token(self, entry: Entry, request: bytes, stamp: int) -> Reason | None:
@@ -174,11 +174,12 @@ class SocketDatapath:
         vip = self._vips.get(header.proxy)
         if vip is None:
             return Reason.DROP_FOREIGN_VIP, None
-        entry = self.flows.entry(FlowKey(header.client, vip))
+        key = FlowKey(header.client, vip)
+        entry = self.flows.entry(key)
         if entry is None or entry.endpoint != event.sender:
             return self.punt(Reason.PUNT_RETURN, stamp, endpoint_bucket(event.sender)), None
         _stamp_down(entry, payload, stamp)
-        return Reason.RETURN, SendOuter(header.client, vip, payload)
+        return Reason.RETURN, SendOuter(key, payload)
 
     def nexthops(self) -> Mapping[int, Nexthop]:
         return {}

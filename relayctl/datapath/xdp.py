@@ -31,7 +31,7 @@ from relayctl.datapath.compile import Loaded
 from relayctl.datapath.libbpf import BpfError, Program
 from relayctl.datapath.pins import discard, settle
 from relayctl.datapath.spec import Interface, Mode, Spec, pin_directory
-from relayctl.flow import Flow, FlowKey, Prefixes, pack_flow, pack_key, unpack_flow, unpack_key
+from relayctl.flow import Flow, FlowKey, Prefixes, pack_flow, unpack_flow
 from relayctl.reason import SLOW_FROM, Reason
 from relayctl.wire.route_token import Key
 
@@ -98,23 +98,24 @@ class PinnedFlows:
         return self._v4 if len(key) == self._v4.key_size else self._v6
 
     def get(self, key: FlowKey) -> Flow | None:
-        packed = pack_key(key)
-        value = self._map(packed).lookup(packed)
+        value = self._map(key).lookup(key)
         return None if value is None else unpack_flow(value, self._prefixes)
 
     def install(self, key: FlowKey, flow: Flow) -> bool:
         """Write a new or re-pointed flow. False when its family's map is full."""
-        packed = pack_key(key)
-        return self._map(packed).update_if_room(packed, pack_flow(flow))
+        return self._map(key).update_if_room(key, pack_flow(flow))
+
+    def install_new(self, key: bytes, flow: bytes) -> bool:
+        """Write a packed flow. False when the client has one, or its family's map is full."""
+        return self._map(key).add(key, flow)
 
     def delete(self, key: FlowKey) -> bool:
-        packed = pack_key(key)
-        return self._map(packed).delete(packed)
+        return self._map(key).delete(key)
 
     def items(self) -> Iterator[tuple[FlowKey, Flow]]:
         for pinned in (self._v4, self._v6):
             for key, value in pinned.items():
-                yield unpack_key(key), unpack_flow(value, self._prefixes)
+                yield FlowKey.read(key), unpack_flow(value, self._prefixes)
 
     def batches(self) -> Iterator[tuple[bytes, bytes]]:
         """Joined keys and joined values as they stand in the maps, for who decodes them at once.

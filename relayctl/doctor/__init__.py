@@ -100,9 +100,10 @@ def _carrier(
 ) -> Iterator[Result]:
     program = program_name(link.program) if link.program else ""
     yield links.foreign_program(link, own, program, config.xdp_mode)
-    yield links.mtu(link, config.xdp_mode)
+    yield links.mtu(link, host, config.xdp_mode)
     yield links.receive_merging(link, config.xdp_mode)
     yield links.gro_forwarding(link, config.xdp_mode)
+    yield links.promiscuous(link)
     yield links.veth_peer(link, host)
     yield links.veth_checksums(link, host)
     yield links.vlan_tags(link, host, vlan)

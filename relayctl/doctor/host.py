@@ -31,6 +31,7 @@ class Link:
     driver: str = ""  # empty if it does not say
     channels: Channels | None = None
     features: frozenset[str] = frozenset()  # ethtool's names, those that are on
+    promiscuous: bool = False  # by hand, or since somebody listens
 
 
 @dataclass(frozen=True, slots=True)

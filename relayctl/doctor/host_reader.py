@@ -67,6 +67,7 @@ def _link(message: Any, ethtool: Any) -> Link:
         driver=_driver(name),
         channels=_channels(ethtool, name),
         features=_features(ethtool, name),
+        promiscuous=bool(message.get_attr("IFLA_PROMISCUITY")),
     )
 
 

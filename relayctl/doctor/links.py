@@ -8,7 +8,7 @@ from relayctl.doctor.host import Host, Link
 from relayctl.doctor.result import Result, fail, ok, skip, warn
 from relayctl.inspect.pinned import Own
 
-VETH_MTU = 3498  # largest for a native program without multi-buffer support on veth
+VETH_MTU = 3506  # largest at the other end of a veth for a native program: one page holds a frame
 
 
 def exists(interface: Interface, host: Host) -> Result:
@@ -24,15 +24,22 @@ def exists(interface: Interface, host: Host) -> Result:
     return ok(name, f"up, {interface.role}, mtu {link.mtu}{below}")
 
 
-def mtu(link: Link, mode: str) -> Result:
-    """A native program has to fit one page on veth; the kernel refuses to attach it otherwise."""
-    name = f"mtu:{link.name}"
-    if mode == "generic" or link.kind != "veth" or link.mtu <= VETH_MTU:
+def mtu(link: Link, host: Host, mode: str) -> Result:
+    """What the other end of a veth may send has to fit one page, or no native program goes on."""
+    name, peer = f"mtu:{link.name}", host.by_index(link.peer)
+    if mode == "generic" or link.kind != "veth" or (peer or link).mtu <= VETH_MTU:
         return ok(name, str(link.mtu))
+    if peer is None:  # elsewhere, and mostly of the same size
+        return warn(
+            name,
+            f"{link.mtu}: if the other end has that too, it is above {VETH_MTU}, the limit of "
+            "native XDP on veth",
+            f"there: ip link set dev <other end> mtu {VETH_MTU}",
+        )
     return fail(
         name,
-        f"{link.mtu} is above {VETH_MTU}, the limit of native XDP on veth",
-        f"ip link set dev {link.name} mtu {VETH_MTU}",
+        f"{peer.mtu} at {peer.name} is above {VETH_MTU}, the limit of native XDP on veth",
+        f"ip link set dev {peer.name} mtu {VETH_MTU}",
     )
 
 
@@ -57,6 +64,19 @@ def gro_forwarding(link: Link, mode: str) -> Result:
         name,
         "on: UDP packets are merged before a generic program or a socket sees them",
         f"ethtool -K {link.name} rx-udp-gro-forwarding off",
+    )
+
+
+def promiscuous(link: Link) -> Result:
+    """The program forwards what the interface takes, to whatever MAC address it was sent."""
+    name = f"promiscuous:{link.name}"
+    if not link.promiscuous:
+        return ok(name, "off")
+    return warn(
+        name,
+        "takes and forwards frames for other machines too; that the router has a wrong MAC address "
+        "shows only when this ends",
+        f"end the capture that wants it, or ip link set dev {link.name} promisc off",
     )
 
 

@@ -29,7 +29,6 @@ ALIVE_S = 2.0  # patience with a daemon whose queue is full
 BASE = "http://relay"  # the host has no meaning on a unix socket
 
 
-
 @dataclass(frozen=True)
 class Place:
     """Where one relay keeps its pins, its socket and its lock."""

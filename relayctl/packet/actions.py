@@ -20,8 +20,7 @@ class FromClient(NamedTuple):
     """A datagram that arrived at a VIP. `received_at` is CLOCK_MONOTONIC in ns."""
 
     payload: bytes
-    client: Address
-    vip: int
+    key: FlowKey
     received_at: int
 
 
@@ -53,8 +52,7 @@ class SendInner(NamedTuple):
 
     endpoint: Address
     sport: int
-    client: Address
-    vip: int
+    key: FlowKey
     payload: bytes
 
 
@@ -62,15 +60,14 @@ class SendTransparent(NamedTuple):
     """Send `payload` to `endpoint` in the client's own name."""
 
     endpoint: Address
-    client: Address
+    key: FlowKey
     payload: bytes
 
 
 class SendOuter(NamedTuple):
     """Send `payload` from the VIP to the client."""
 
-    client: Address
-    vip: int
+    key: FlowKey
     payload: bytes
 
 
@@ -120,17 +117,17 @@ class View(Protocol):
         """Id of the VIP that is `public` to the world."""
         ...
 
-    def inner_port(self, client: Address) -> int:
-        """Our port towards endpoints; 0 if transparent."""
+    def inner_port(self, client: bytes) -> int:
+        """Our port towards endpoints for a packed client; 0 if transparent."""
         ...
 
-    def nexthop(self, host: str) -> int | None:
-        """Index of the nexthop towards `host`, reserved if need be; 0 = the kernel cannot forward
-        there, only we can; None = no route."""
+    def nexthop(self, host: bytes) -> int | None:
+        """Index of the nexthop towards a compact address, reserved if need be; 0 = the kernel
+        cannot forward there, only we can; None = no route."""
         ...
 
-    def refuses(self, client: Address) -> bool:
-        """Whether no client can have this address."""
+    def refuses(self, client: bytes) -> bool:
+        """Whether no client can have this packed address."""
         ...
 
     def owner(self, endpoint: Address) -> int | None:

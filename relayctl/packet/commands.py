@@ -16,6 +16,7 @@ from relayctl.messages import (
     Message,
     NexthopKept,
     NexthopReleased,
+    OwnAddresses,
     ReloadKeys,
     RerouteFlows,
     RetireNexthop,
@@ -77,6 +78,8 @@ class PacketCommands:
             case RerouteFlows(keys):
                 for client, vip in keys:
                     self._reroute(FlowKey(client, vip))
+            case OwnAddresses(hosts):
+                self._view.policy.take_own(hosts)
             case RetireNexthop(index):
                 retired = self._view.retire(index)
                 self._channel.send((NexthopReleased if retired else NexthopKept)(index))

@@ -18,7 +18,7 @@ from relayctl.packet.routing import TOKEN_PREFIX, Drop, install, nexthop, open_t
 from relayctl.packet.takeover import Target
 from relayctl.reason import Reason
 from relayctl.wire import stun
-from relayctl.wire.address import Address, is_v6
+from relayctl.wire.address import Address, compact, is_v6
 from relayctl.wire.packet_class import (
     BINDING_REQUEST,
     BINDING_SUCCESS,
@@ -31,14 +31,13 @@ from relayctl.wire.packet_class import (
 
 def judge_client(event: FromClient, view: View, now: int) -> list[Action]:
     """Raises `Drop`."""
-    key = FlowKey(event.client, event.vip)
-    flow = view.flow(key)
+    flow = view.flow(event.key)
     if flow is not None:
-        return _of_flow(event, key, flow, view, now)
-    if view.refuses(event.client):
+        return _of_flow(event, flow, view, now)
+    if view.refuses(event.key.packed_client):
         raise Drop(Reason.SLOW_BAD_SOURCE)
     if stun.is_whole(event.payload, BINDING_REQUEST):
-        return _first_packet(event, key, view, now)
+        return _first_packet(event, view, now)
     match classify(event.payload):
         case PacketClass.STUN if stun_type(event.payload) == BINDING_REQUEST:
             raise Drop(Reason.SLOW_MALFORMED)
@@ -49,18 +48,18 @@ def judge_client(event: FromClient, view: View, now: int) -> list[Action]:
     raise Drop(Reason.SLOW_NO_FLOW)
 
 
-def _of_flow(event: FromClient, key: FlowKey, flow: Flow, view: View, now: int) -> list[Action]:
-    payload = event.payload
+def _of_flow(event: FromClient, flow: Flow, view: View, now: int) -> list[Action]:
+    key, payload = event.key, event.payload
     if stun.is_whole(payload, BINDING_REQUEST):
         token = _token(payload)
         if token[:TOKEN_PREFIX] != flow.token:
             target = open_token(token, view)
             if target.endpoint != flow.endpoint:
-                return _contend(event, key, flow, target, view, now)
+                return _contend(event, flow, target, view, now)
     elif stun.is_whole(payload, BINDING_SUCCESS):
         proven = view.pending.proven(key, stun.transaction_of(payload), now)
         if proven is not None:
-            return _repoint(event, key, flow, proven, view, now)
+            return _repoint(event, flow, proven, view, now)
     return [
         *rerouted(key, flow, view),
         _send(event, flow.endpoint, flow.sport, view),
@@ -68,13 +67,14 @@ def _of_flow(event: FromClient, key: FlowKey, flow: Flow, view: View, now: int) 
     ]
 
 
-def _first_packet(event: FromClient, key: FlowKey, view: View, now: int) -> list[Action]:
+def _first_packet(event: FromClient, view: View, now: int) -> list[Action]:
     target = open_token(_token(event.payload), view)
-    if view.transparent and is_v6(target.endpoint[0]) != is_v6(event.client[0]):
+    if view.transparent and is_v6(target.endpoint[0]) != event.key.is_v6:
         raise Drop(Reason.SLOW_NO_ROUTE)  # there is no header that could carry the other family
-    flow = _flow(target, event.client, view.inner_port(event.client), view, now, len(event.payload))
+    sport = view.inner_port(event.key.packed_client)
+    flow = _flow(target, event.key, sport, view, now, len(event.payload))
     return [
-        *install(key, flow, view),
+        *install(event.key, flow, view),
         _send(event, flow.endpoint, flow.sport, view),
         Count(Reason.SLOW_INSTALLED),
     ]
@@ -92,34 +92,30 @@ def _by_hint(event: FromClient, view: View, now: int) -> list[Action]:
         raise Drop(Reason.SLOW_ORPHAN)
     if not view.hints.take(ssrc, now):
         raise Drop(Reason.SLOW_HINT_BUDGET)
-    sport = view.inner_port(event.client)
+    sport = view.inner_port(event.key.packed_client)
     return [_send(event, flow.endpoint, sport, view), Count(Reason.SLOW_HINT)]
 
 
-def _contend(
-    event: FromClient, key: FlowKey, flow: Flow, target: Target, view: View, now: int
-) -> list[Action]:
+def _contend(event: FromClient, flow: Flow, target: Target, view: View, now: int) -> list[Action]:
     """Somebody with another endpoint's token sends in the name of the flow's client. That endpoint
     gets the request, and may check who it is; the flow stays where it is."""
     if view.transparent:  # its checks would not pass here: the flow has to end first
         raise Drop(Reason.SLOW_NOT_OWNER)
-    view.pending.contend(key, target, now)
+    view.pending.contend(event.key, target, now)
     return [_send(event, target.endpoint, flow.sport, view), Count(Reason.SLOW_TAKEOVER)]
 
 
-def _repoint(
-    event: FromClient, key: FlowKey, flow: Flow, target: Target, view: View, now: int
-) -> list[Action]:
+def _repoint(event: FromClient, flow: Flow, target: Target, view: View, now: int) -> list[Action]:
     """The client answered the other endpoint's check: from here on the flow is that one's."""
-    moved = _flow(target, event.client, flow.sport, view, now)
-    actions = install(key, moved, view)
-    view.pending.end(key)
+    moved = _flow(target, event.key, flow.sport, view, now)
+    actions = install(event.key, moved, view)
+    view.pending.end(event.key)
     sent = _send(event, moved.endpoint, moved.sport, view)
     return [*actions, sent, Count(Reason.SLOW_REPOINTED)]
 
 
 def _flow(
-    target: Target, client: Address, sport: int, view: View, now: int, counted: int | None = None
+    target: Target, key: FlowKey, sport: int, view: View, now: int, counted: int | None = None
 ) -> Flow:
     """A `new` flow; `counted` is the size of a first packet that counts."""
     stamp = units(now)
@@ -128,8 +124,8 @@ def _flow(
         cluster=target.cluster,
         sport=sport,
         token=target.token,
-        nexthop_in=nexthop(target.endpoint, view),
-        nexthop_out=nexthop(client, view),
+        nexthop_in=nexthop(compact(target.endpoint[0]), view),
+        nexthop_out=nexthop(key.host, view),
         seen_up=stamp,
         born=stamp,
         packets_up=int(counted is not None),
@@ -146,5 +142,5 @@ def _token(request: bytes) -> bytes:
 
 def _send(event: FromClient, endpoint: Address, sport: int, view: View) -> Send:
     if view.transparent:
-        return SendTransparent(endpoint, event.client, event.payload)
-    return SendInner(endpoint, sport, event.client, event.vip, event.payload)
+        return SendTransparent(endpoint, event.key, event.payload)
+    return SendInner(endpoint, sport, event.key, event.payload)

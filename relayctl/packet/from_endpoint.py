@@ -9,6 +9,7 @@ from relayctl.packet.actions import Action, Count, FromEndpoint, Install, SendOu
 from relayctl.packet.routing import Drop, nexthop, rerouted
 from relayctl.reason import Reason
 from relayctl.wire import spp, stun
+from relayctl.wire.address import compact
 from relayctl.wire.packet_class import BINDING_REQUEST, PacketClass, classify
 from relayctl.wire.spp import SppError
 
@@ -35,7 +36,7 @@ def judge_endpoint(event: FromEndpoint, view: View, now: int) -> list[Action]:
         return _of_contender(event, key, view, now)
     return [
         *rerouted(key, flow, view),
-        SendOuter(header.client, vip, event.payload),
+        SendOuter(key, event.payload),
         Count(Reason.SLOW_RETURN),
     ]
 
@@ -49,22 +50,22 @@ def _of_contender(event: FromEndpoint, key: FlowKey, view: View, now: int) -> li
         raise Drop(Reason.SLOW_NOT_OWNER)
     if stun.is_whole(payload, BINDING_REQUEST):
         view.pending.note(key, stun.transaction_of(payload))
-    return [SendOuter(key.client, key.vip, payload), Count(Reason.SLOW_TAKEOVER_CHECK)]
+    return [SendOuter(key, payload), Count(Reason.SLOW_TAKEOVER_CHECK)]
 
 
 def _recover(event: FromEndpoint, key: FlowKey, cluster: int, view: View, now: int) -> list[Action]:
     """A return packet of a flow that we lost makes it again, as `new` and without a token."""
     if view.tombstones.get(key, 0) > now:
         raise Drop(Reason.SLOW_TOMBSTONE)
-    if view.refuses(key.client):
+    if view.refuses(key.packed_client):
         raise Drop(Reason.SLOW_BAD_SOURCE)
     stamp = units(now)
     flow = Flow(
         endpoint=event.sender,
         cluster=cluster,
         sport=event.sport,
-        nexthop_in=nexthop(event.sender, view),
-        nexthop_out=nexthop(key.client, view),
+        nexthop_in=nexthop(compact(event.sender[0]), view),
+        nexthop_out=nexthop(key.host, view),
         seen_down=stamp,
         born=stamp,
         packets_down=1,
@@ -72,6 +73,6 @@ def _recover(event: FromEndpoint, key: FlowKey, cluster: int, view: View, now: i
     )
     return [
         Install(key, flow),
-        SendOuter(key.client, key.vip, event.payload),
+        SendOuter(key, event.payload),
         Count(Reason.SLOW_RECOVERED),
     ]

@@ -6,8 +6,7 @@ from relayctl.packet.actions import Send, SendInner, SendTransparent
 from relayctl.packet.raw_datagram import build
 from relayctl.packet.sockets import PacketSocket, RawSocket
 from relayctl.wire import spp
-from relayctl.wire.address import Address, is_v6
-from relayctl.wire.spp import Header
+from relayctl.wire.address import Address, is_v6, pack
 
 
 class Outlets:
@@ -26,18 +25,22 @@ class Outlets:
             else:
                 self._inner[sock.v6, sock.sport] = sock
         self._raw = {sock.v6: sock for sock in raw}
-        self._public = public
+        self._public = {vip: pack(address) for vip, address in public.items()}
+
+    def send_inner(self, endpoint: Address, sport: int, datagram: bytes) -> bool:
+        """Send what begins with an SPP header."""
+        sock = self._inner.get((is_v6(endpoint[0]), sport))
+        return sock is not None and sock.send(datagram, endpoint)
 
     def send(self, order: Send) -> bool:
         """False when the kernel refuses it, or there is no such socket any more."""
         if isinstance(order, SendInner):
-            sock = self._inner.get((is_v6(order.endpoint[0]), order.sport))
-            header = spp.encode(Header(order.client, self._public[order.vip]))
-            return sock is not None and sock.send(header + order.payload, order.endpoint)
+            header = spp.encode_packed(order.key.packed_client, self._public[order.key.vip])
+            return self.send_inner(order.endpoint, order.sport, header + order.payload)
         if isinstance(order, SendTransparent):
-            raw = self._raw.get(is_v6(order.client[0]))
+            raw = self._raw.get(order.key.is_v6)
             if raw is None or is_v6(order.endpoint[0]) != raw.v6:
                 return False
-            datagram = build(order.client, order.endpoint, order.payload)
+            datagram = build(order.key.client, order.endpoint, order.payload)
             return raw.send(datagram, order.endpoint[0])
-        return self._vips[order.vip].send(order.payload, order.client)
+        return self._vips[order.key.vip].send(order.payload, order.key.client)

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from relayctl.channel import Channel, ChannelClosed
-from relayctl.datapath.base import NEVER, Datapath
+from relayctl.datapath.base import NEVER, Datapath, PackedFlows
 from relayctl.datapath.socket import SocketDatapath
-from relayctl.flow import units
+from relayctl.flow import FlowKey, units
 from relayctl.messages import FlowsPart, Heartbeat, encode_flow, parts
 from relayctl.packet.actions import (
     Action,
@@ -25,15 +25,17 @@ from relayctl.packet.actions import (
     Install,
 )
 from relayctl.packet.commands import PacketCommands
-from relayctl.packet.decide import decide
+from relayctl.packet.decide import STALE_NS, decide
+from relayctl.packet.inbox import Datagram, Inbox
 from relayctl.packet.outlets import Outlets
-from relayctl.packet.sockets import Datagram, PacketSocket, RawSocket
+from relayctl.packet.rush import Rush
+from relayctl.packet.sockets import PacketSocket, RawSocket
 from relayctl.packet.upkeep import Upkeep
 from relayctl.packet.view import PacketView
 from relayctl.reason import PUNTS, SLOW_FROM, Reason
+from relayctl.wire.address import unpack
 from relayctl.wire.spp import HEADER_SIZE
 
-BATCH = 64  # datagrams per socket and turn
 BEAT_NS = 500_000_000
 PARTS_PER_BEAT = 64  # of the copy of the flow table that the control process gets
 
@@ -56,11 +58,15 @@ class PacketProcess:
         """Interfaces are those that may bring each leg, by index; none known: any may."""
         self._view = view
         self._datapath = datapath
+        self._flows = datapath.flows
         self._user_path = datapath if isinstance(datapath, SocketDatapath) else None
         self._sockets = {sock.fileno(): sock for sock in sockets}
         self._outlets = Outlets(sockets, raw_sockets, view.public)
         self._upkeep = Upkeep(view, datapath.flows)
         self._upkeep.adopt()
+        self._rush = None
+        if isinstance(datapath.flows, PackedFlows) and not view.transparent:
+            self._rush = Rush(view, datapath.flows, self._outlets, self._upkeep)
         self._outer_interfaces = outer_interfaces
         self._inner_interfaces = inner_interfaces
         self._channel = channel
@@ -69,6 +75,7 @@ class PacketProcess:
         self._counts = Counter(  # go on where an earlier process stopped, as the program's do
             {reason: n for reason, n in datapath.reasons().items() if n and reason >= SLOW_FROM}
         )
+        self._inbox = Inbox()
         self._received = 0
         self._copy: Iterator[FlowsPart] = iter(())
         self._generation = 0
@@ -109,13 +116,20 @@ class PacketProcess:
         clock_offset = time.time_ns() - time.monotonic_ns()
         now = time.monotonic_ns()
         self._view.stamp = units(now)
-        for _ in range(BATCH):
-            datagram = sock.receive()
-            if datagram is None:
-                return
-            self._received += 1
-            received_at = datagram.received_at - clock_offset if datagram.received_at else now
+        rush = self._rush if sock.vip else None
+        datagrams = sock.receive(self._inbox)
+        self._received += len(datagrams)
+        for datagram in datagrams:
+            received_at = datagram.received_at - clock_offset
+            if rush and now - received_at <= STALE_NS and rush.take(datagram, sock.vip):
+                continue
+            self._open(rush, now)  # in the order of arrival
             self._handle(_event(sock, datagram, received_at), datagram.interface, now)
+        self._open(rush, now)
+
+    def _open(self, rush: Rush | None, now: int) -> None:
+        for event in rush.open(self._counts, now) if rush else ():
+            self._handle(event, 0, now)
 
     def _handle(self, event: Event, interface: int, now: int) -> None:
         if self._user_path is not None:
@@ -140,7 +154,7 @@ class PacketProcess:
             if isinstance(action, Count):
                 return action.reason
             if isinstance(action, Install):
-                if not self._datapath.flows.install(action.key, action.flow):
+                if not self._flows.install(action.key, action.flow):
                     return Reason.SLOW_TABLE_FULL
                 self._upkeep.installed(action.key, action.flow)
             elif isinstance(action, Displace):
@@ -166,6 +180,7 @@ class PacketProcess:
                 keys=tuple(self._view.keys),
                 reasons={int(reason): count for reason, count in reasons.items()},
                 displaced=self._upkeep.displaced,
+                takeovers=len(self._view.pending),
             )
         )
         if self._user_path is not None:
@@ -189,8 +204,8 @@ def _flow_parts(datapath: SocketDatapath, generation: int) -> Iterator[FlowsPart
 
 
 def _event(sock: PacketSocket, datagram: Datagram, received_at: int) -> Event:
-    payload, sender = datagram.payload, datagram.sender
+    payload = datagram.payload
     if sock.vip:
-        return FromClient(payload, sender, sock.vip, received_at)
+        return FromClient(payload, FlowKey.of(datagram.sender, sock.vip), received_at)
     header, inner = payload[:HEADER_SIZE], payload[HEADER_SIZE:]
-    return FromEndpoint(header, inner, sender, sock.sport, received_at)
+    return FromEndpoint(header, inner, unpack(datagram.sender), sock.sport, received_at)

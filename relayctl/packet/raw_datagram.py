@@ -6,7 +6,7 @@ Pure. The kernel's sockets send from our own addresses only, so headers and chec
 
 import struct
 
-from relayctl.wire.address import MAPPED, Address, pack_host
+from relayctl.wire.address import Address, compact
 
 UDP = 17
 HOP_LIMIT = 64
@@ -18,9 +18,7 @@ _PORTS = struct.Struct("!HHHH")  # source, destination, length, checksum
 
 def build(client: Address, endpoint: Address, payload: bytes) -> bytes:
     """An IP datagram with UDP in it, from `client` to `endpoint`, which are of one family."""
-    source, destination = pack_host(client[0]), pack_host(endpoint[0])
-    if source.startswith(MAPPED):
-        source, destination = source[12:], destination[12:]
+    source, destination = compact(client[0]), compact(endpoint[0])
     length = _PORTS.size + len(payload)
     # the words that both families' pseudo-headers add up to are the same
     pseudo = source + destination + struct.pack("!HH", UDP, length)

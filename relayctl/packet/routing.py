@@ -9,7 +9,7 @@ from relayctl.packet.takeover import Target
 from relayctl.packet.token_flows import displaced_by_new, has_room
 from relayctl.reason import Reason
 from relayctl.wire import route_token
-from relayctl.wire.address import Address
+from relayctl.wire.address import compact
 from relayctl.wire.cluster import Refusal, RouteError
 from relayctl.wire.route_token import TokenError
 
@@ -47,9 +47,9 @@ def open_token(token: bytes, view: View) -> Target:
     return Target(endpoint, route.cluster, token[:TOKEN_PREFIX])
 
 
-def nexthop(towards: Address, view: View) -> int:
-    """Index of the nexthop; 0 where only we can forward."""
-    index = view.nexthop(towards[0])
+def nexthop(host: bytes, view: View) -> int:
+    """Index of the nexthop towards a compact address; 0 where only we can forward."""
+    index = view.nexthop(host)
     if index is None:
         raise Drop(Reason.SLOW_NO_ROUTE)
     return index
@@ -68,7 +68,7 @@ def install(key: FlowKey, flow: Flow, view: View) -> list[Action]:
 
 def rerouted(key: FlowKey, flow: Flow, view: View) -> list[Action]:
     """Make a live flow follow the route table: its packets come here when its nexthop is gone."""
-    into, out = view.nexthop(flow.endpoint[0]), view.nexthop(key.client[0])
+    into, out = view.nexthop(compact(flow.endpoint[0])), view.nexthop(key.host)
     if into is None or out is None or (into, out) == (flow.nexthop_in, flow.nexthop_out):
         return []
     return [Install(key, flow._replace(nexthop_in=into, nexthop_out=out))]

@@ -1,5 +1,8 @@
 """The packet process's sockets: opened, read and counted.
 
+The control process opens them and keeps them open, and the packet process inherits them. So a port
+is bound while there is no packet process, and the kernel answers nobody in its stead.
+
 Not here: what a datagram means (`decide`) and when to read (`process`).
 """
 
@@ -8,9 +11,11 @@ import errno
 import socket
 import struct
 import time
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from relayctl.wire.address import Address, canonical, is_v6, render
+from relayctl.config import RelayConfig
+from relayctl.packet.inbox import SO_TIMESTAMPNS, Datagram, Inbox
+from relayctl.wire.address import Address, is_v6, render
 
 RECEIVE_BUFFER = 32 << 20  # bytes: the default loses four of five packets of a burst of 1,000
 SEND_BUFFER = 4 << 20
@@ -19,7 +24,6 @@ BIND_PATIENCE_S = 2.0  # a killed predecessor needs a moment to let go of its so
 # linux/asm-generic/socket.h, linux/in.h and linux/in6.h, where Python has no name for them
 _SO_SNDBUFFORCE = 32
 _SO_RCVBUFFORCE = 33
-_SO_TIMESTAMPNS = 35
 _SO_MEMINFO = 55
 _MEMINFO_DROPS = 8  # index into the array of u32 that SO_MEMINFO gives
 _IP_PKTINFO = 8
@@ -28,43 +32,35 @@ _IPV6_MTU_DISCOVER = 23
 _IPV6_HDRINCL = 36
 _PMTUDISC_DONT = 0  # what is larger than a link is fragmented, and no ICMP message makes it smaller
 
-_PKTINFO = {  # where the interface's index begins in struct in_pktinfo and in6_pktinfo
-    (socket.IPPROTO_IP, _IP_PKTINFO): 0,
-    (socket.IPPROTO_IPV6, socket.IPV6_PKTINFO): 16,
-}
-_TIMESPEC = struct.Struct("@ll")
-_INDEX = struct.Struct("=I")
-_MAX_DATAGRAM = 65536
-_CONTROL_SPACE = socket.CMSG_SPACE(_TIMESPEC.size) + socket.CMSG_SPACE(20)
-
 
 class SocketError(Exception):
     """A socket cannot be opened; the message names the address and the mend."""
 
 
-class Datagram(NamedTuple):
-    """`received_at`: CLOCK_REALTIME in ns, 0 = unknown, as is `interface` (an index)."""
-
-    payload: bytes
-    sender: Address
-    received_at: int
-    interface: int
-
-
 class PacketSocket:
     """One bound UDP socket. `vip` is the id of a VIP, or 0 for the inner port `sport`."""
 
-    _buffer = memoryview(bytearray(_MAX_DATAGRAM))  # shared: only one datagram is read at a time
-
     def __init__(
-        self, local: Address, *, vip: int = 0, sport: int = 0, interfaces: bool = False
+        self,
+        local: Address,
+        *,
+        vip: int = 0,
+        sport: int = 0,
+        interfaces: bool = False,
+        inherited: int | None = None,
     ) -> None:
-        """Binds to `local`. `interfaces` asks the kernel by which one each datagram came."""
+        """Binds to `local`, or takes over the file descriptor `inherited`, which is bound to it.
+        `interfaces` asks the kernel by which one each datagram came."""
         self.vip = vip
         self.sport = sport
         self.v6 = is_v6(local[0])
+        self._interfaces = interfaces
+        if inherited is not None:
+            self._socket = socket.socket(fileno=inherited)
+            self._socket.setblocking(False)
+            return
         self._socket = _open(self.v6, socket.SOCK_DGRAM)
-        self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         if self.v6:
             self._socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             self._socket.setsockopt(socket.IPPROTO_IPV6, _IPV6_MTU_DISCOVER, _PMTUDISC_DONT)
@@ -77,22 +73,9 @@ class PacketSocket:
     def fileno(self) -> int:
         return self._socket.fileno()
 
-    def receive(self) -> Datagram | None:
-        """One datagram, or None when none waits."""
-        try:
-            size, control, _, sender = self._socket.recvmsg_into([self._buffer], _CONTROL_SPACE)
-        except (BlockingIOError, ConnectionError):
-            return None
-        received_at = interface = 0
-        for level, kind, data in control:
-            if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS:
-                seconds, nanoseconds = _TIMESPEC.unpack(data)
-                received_at = seconds * 1_000_000_000 + nanoseconds
-            elif (level, kind) in _PKTINFO:
-                (interface,) = _INDEX.unpack_from(data, _PKTINFO[level, kind])
-        if self.v6:  # with flow label and scope, and the C library's spelling
-            sender = canonical(sender[0]), sender[1]
-        return Datagram(bytes(self._buffer[:size]), sender, received_at, interface)
+    def receive(self, inbox: Inbox) -> list[Datagram]:
+        """The datagrams that wait, a batch at most."""
+        return inbox.receive(self.fileno(), v6=self.v6, interfaces=self._interfaces)
 
     def send(self, payload: bytes, to: Address) -> bool:
         """False when the kernel refuses it: no route, a full buffer, a firewall."""
@@ -112,6 +95,25 @@ class PacketSocket:
 
     def close(self) -> None:
         self._socket.close()
+
+
+def open_sockets(config: RelayConfig, inherited: Sequence[int] = ()) -> list[PacketSocket]:
+    """One for each VIP, then one for each inner address and port. `inherited`: the file descriptors
+    of an earlier call with this configuration, in its order. Raises `SocketError`."""
+    by_interface = config.datapath == "socket" and bool(config.interfaces)
+    vips = [(vip.local, vip.id, 0) for vip in config.vips]
+    inner = [
+        ((host, port), 0, port)
+        for host in config.inner_addresses
+        for port in config.inner_port_range
+        if config.inner == "spp"
+    ]
+    places = [*vips, *inner]
+    fds: Sequence[int | None] = inherited or [None] * len(places)
+    return [
+        PacketSocket(local, vip=vip, sport=sport, interfaces=by_interface, inherited=fd)
+        for (local, vip, sport), fd in zip(places, fds, strict=True)
+    ]
 
 
 class RawSocket:

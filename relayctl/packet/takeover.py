@@ -74,6 +74,12 @@ class Takeovers:
     def end(self, key: FlowKey) -> None:
         self._by_flow.pop(key, None)
 
+    def purge(self, now: int) -> None:
+        """Forget those that are over."""
+        for key in list(self._by_flow):
+            if self._live(key, now) is not None:
+                return
+
     def _live(self, key: FlowKey, now: int) -> _Takeover | None:
         takeover = self._by_flow.get(key)
         if takeover is not None and takeover.deadline <= now:

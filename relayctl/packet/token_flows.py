@@ -10,7 +10,7 @@ The index is seldom told that a flow ended: whoever asks reads the flow and sees
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 
-from relayctl.flow import Flow, FlowKey, State, idle, pack_key, unpack_key
+from relayctl.flow import Flow, FlowKey, State, idle
 
 MAX_NEW = 8
 MAX_CONFIRMED = 16
@@ -24,8 +24,8 @@ Crowd = list[tuple[FlowKey, Flow]]
 
 
 class TokenFlows:
-    """Token prefix → keys of flows. Made for a million tokens with one flow each: packed keys, and
-    a list only where a token has several."""
+    """Token prefix → keys of flows. Made for a million tokens with one flow each: bytes, and a list
+    only where a token has several."""
 
     def __init__(self) -> None:
         self._keys: dict[bytes, bytes | list[bytes]] = {}
@@ -34,8 +34,12 @@ class TokenFlows:
     def __len__(self) -> int:
         return len(self._keys)
 
+    def __contains__(self, token: bytes) -> bool:
+        """False for a token that surely no flow bears."""
+        return token in self._keys
+
     def add(self, token: bytes, key: bytes) -> None:
-        """The flow `key` (packed) was written with that token prefix."""
+        """The flow `key` was written with that token prefix."""
         if token == UNKNOWN:
             return
         known = self._keys.get(token)
@@ -48,7 +52,7 @@ class TokenFlows:
             self._keys[token] = [known, key]
 
     def adopt(self, flows: Iterable[tuple[bytes, bytes]]) -> None:
-        """The same for many flows, as (token prefix, packed key)."""
+        """The same for many flows, as (token prefix, key)."""
         keys = self._keys
         for token, key in flows:
             if keys.setdefault(token, key) is not key:
@@ -56,7 +60,7 @@ class TokenFlows:
         keys.pop(UNKNOWN, None)
 
     def forget(self, token: bytes, key: bytes) -> None:
-        """The flow `key` (packed), written with that token prefix, ended."""
+        """The flow `key`, written with that token prefix, ended."""
         known = self._keys.get(token)
         if isinstance(known, list):
             if key in known:
@@ -71,7 +75,7 @@ class TokenFlows:
             return []
         found = []
         for packed in known if isinstance(known, list) else [known]:
-            key = unpack_key(packed)
+            key = FlowKey.read(packed)
             flow = read(key)
             if flow is not None and flow.token == token:
                 found.append((key, flow))
@@ -87,11 +91,10 @@ class TokenFlows:
             self._unseen = iter(list(self._keys))
 
     def _keep(self, token: bytes, crowd: Crowd) -> None:
-        keys = [pack_key(key) for key, _ in crowd]
-        if len(keys) > 1:
-            self._keys[token] = keys
-        elif keys:
-            self._keys[token] = keys[0]
+        if len(crowd) > 1:
+            self._keys[token] = [bytes(key) for key, _ in crowd]
+        elif crowd:
+            self._keys[token] = bytes(crowd[0][0])
         else:
             del self._keys[token]
 

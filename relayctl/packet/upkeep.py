@@ -7,7 +7,7 @@ few that nobody confirmed. Whole passes over the table are the control process's
 
 import struct
 from collections import deque
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from relayctl.datapath.base import FlowTable
 from relayctl.flow import (
@@ -19,9 +19,8 @@ from relayctl.flow import (
     FlowKey,
     State,
     expiry,
-    pack_key,
-    unpack_key,
 )
+from relayctl.packet.newcomers import Opening
 from relayctl.packet.token_flows import surplus
 from relayctl.packet.view import PacketView
 
@@ -32,10 +31,8 @@ _SUMMARY = struct.Struct("=8s15xB24xI20x")  # of a packed flow: token, flags, bo
 assert _SUMMARY.size == VALUE.size
 
 
-class _NewFlow(NamedTuple):
-    look_at: int  # stamp
-    token: bytes
-    key: bytes  # packed
+_NewFlow = tuple[int, bytes, bytes]
+"""When to look at it (a stamp), token prefix, key. Plain: no garbage collection looks at those."""
 
 
 class Upkeep:
@@ -57,17 +54,22 @@ class Upkeep:
             tokens = self._view.tokens
             tokens.adopt((token, key) for (token, *_), key in zip(summaries, each, strict=True))
             found += (
-                _NewFlow(born + NEW_LIFE + 1, token, key)
+                (born + NEW_LIFE + 1, token, key)
                 for (token, flags, born), key in zip(summaries, each, strict=True)
                 if not flags & CONFIRMED
             )
         self._new.extend(sorted(found))
 
     def installed(self, key: FlowKey, flow: Flow) -> None:
-        packed = pack_key(key)
-        self._view.tokens.add(flow.token, packed)
+        plain = bytes(key)  # which garbage collections need not look at, a `FlowKey` they would
+        self._view.tokens.add(flow.token, plain)
         if flow.state is State.NEW:
-            self._new.append(_NewFlow(flow.born + NEW_LIFE + 1, flow.token, packed))
+            self._new.append((flow.born + NEW_LIFE + 1, flow.token, plain))
+
+    def opened(self, openings: Iterable[Opening]) -> None:
+        """New flows were made now. Their tokens are known already."""
+        look_at = self._view.stamp + NEW_LIFE + 1
+        self._new.extend([(look_at, each.token, each.key) for each in openings])
 
     def displace(self, key: FlowKey, now: int) -> None:
         """Delete a flow; its endpoint's next packet must not make it again."""
@@ -75,19 +77,20 @@ class Upkeep:
         self.displaced += self._flows.delete(key)
 
     def beat(self, stamp: int, now: int) -> None:
-        while self._new and self._new[0].look_at <= stamp:
-            self._look_again(self._new.popleft(), stamp, now)
+        self._view.pending.purge(now)
+        while self._new and self._new[0][0] <= stamp:
+            _, token, key = self._new.popleft()
+            self._look_again(token, FlowKey.read(key), stamp, now)
         tokens = self._view.tokens
         tokens.purge(self._flows.get, len(tokens) // PURGE + 1)
 
-    def _look_again(self, new: _NewFlow, stamp: int, now: int) -> None:
-        key = unpack_key(new.key)
+    def _look_again(self, token: bytes, key: FlowKey, stamp: int, now: int) -> None:
         flow = self._flows.get(key)
         if flow is not None and expiry(flow, stamp) is Expiry.UNCONFIRMED:
             self._flows.delete(key)
             flow = None
         if flow is None:
-            self._view.tokens.forget(new.token, new.key)
+            self._view.tokens.forget(token, key)
         elif flow.state is State.CONFIRMED:
             for each in surplus(self._view.crowd(flow.token), stamp):
                 self.displace(each, now)

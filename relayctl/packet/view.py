@@ -32,8 +32,10 @@ class PacketView:
         datapath: Datapath,
         keys: Mapping[int, Key],
         reserved: Callable[[int, Way], object],
+        policy: AddressPolicy | None = None,
     ) -> None:
-        """`reserved` is told each new nexthop."""
+        """`reserved` is told each new nexthop. `policy`: that of the configuration, which the
+        datapath may share."""
         self.keys = keys
         self.clusters = Clusters(section.cluster() for section in config.clusters)
         self.hints = Hints()
@@ -44,7 +46,7 @@ class PacketView:
         self.stamp = 0
         self.nexthop_full = 0
         self.public = {vip.id: vip.public for vip in config.vips}
-        self.policy = address_policy(config)
+        self.policy = policy or address_policy(config)
         self._vips = {public: id for id, public in self.public.items()}
         self._datapath = datapath
         self._ports = config.inner_port_base, config.inner_ports
@@ -52,6 +54,8 @@ class PacketView:
         self._routes: Routes | None = None
         self._index = NexthopIndex(datapath.nexthops())
         self._reserved = reserved
+        self._remembered: dict[bytes, int] = {}  # compact host → nexthop
+        self._remembered_at = 0  # stamp
 
     @property
     def is_ready(self) -> bool:
@@ -61,6 +65,7 @@ class PacketView:
     def take_routes(self, routes: Routes) -> None:
         """Gateways get their nexthops at once: the first call is not to wait for a MAC address."""
         self._routes = routes
+        self._remembered.clear()
         self._use_gateways()
 
     def _use_gateways(self) -> None:
@@ -77,25 +82,33 @@ class PacketView:
     def crowd(self, token: bytes) -> Crowd:
         return self.tokens.crowd(token, self._datapath.flows.get)
 
-    def inner_port(self, client: Address) -> int:
+    def inner_port(self, client: bytes) -> int:
         if self.transparent:
             return 0
         return spp.inner_port(client, *self._ports)
 
-    def refuses(self, client: Address) -> bool:
+    def refuses(self, client: bytes) -> bool:
         return self.policy.refuses(client)
 
     def owner(self, endpoint: Address) -> int | None:
         return self.policy.owner(endpoint)
 
-    def nexthop(self, host: str) -> int | None:
+    def nexthop(self, host: bytes) -> int | None:
         if not self._in_kernel:
             return 0
-        way = self._routes.find(host) if self._routes else None
-        if way is None:
-            return None
-        # port 0: it leaves by an interface without the program
-        return self._index_of(way) if way.port else 0
+        if self._remembered_at != self.stamp:  # in each unit every nexthop in use is touched
+            self._remembered_at = self.stamp
+            self._remembered.clear()
+        index = self._remembered.get(host)
+        if index is None:
+            way = self._routes.way(host) if self._routes else None
+            if way is None:
+                return None
+            # port 0: it leaves by an interface without the program
+            index = self._index_of(way) if way.port else 0
+            if index:
+                self._remembered[host] = index
+        return index
 
     def _index_of(self, way: Way) -> int:
         index = self._index.find(way, self.stamp)

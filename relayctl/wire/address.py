@@ -8,6 +8,8 @@ Address = tuple[str, int]
 
 MAPPED = bytes(10) + b"\xff\xff"  # the prefix of IPv4-mapped addresses
 
+V4_SIZE, V6_SIZE = 6, 18  # bytes of a packed address
+
 _DOTTED = "%d.%d.%d.%d"
 
 
@@ -63,10 +65,25 @@ def is_v6(host: str) -> bool:
     return ":" in host
 
 
-def canonical(host: str) -> str:
-    """A socket's text of an IPv6 address as ours: without its scope, and mapped IPv4 as IPv4.
+def compact(host: str) -> bytes:
+    """4 bytes of an IPv4 address, 16 of an IPv6 one. Raises `ValueError`."""
+    packed = pack_host(host)
+    return packed if is_v6(host) else packed[12:]
 
-    Else the C library spells addresses as RFC 5952 says, like `unpack_host`."""
-    if "." not in host and "%" not in host:
-        return host
-    return unpack_host(pack_host(host.partition("%")[0]))
+
+def widened(packed: bytes) -> bytes:
+    """A compact host or a packed address as IPv6, IPv4 as a mapped one: 16 bytes, or 18."""
+    return packed if len(packed) >= 16 else MAPPED + packed
+
+
+@functools.lru_cache(maxsize=65536)
+def pack(address: Address) -> bytes:
+    """An address as machines pass it on: the compact host and the port in network order."""
+    host, port = address
+    return compact(host) + port.to_bytes(2, "big")
+
+
+@functools.lru_cache(maxsize=65536)
+def unpack(packed: bytes) -> Address:
+    """The inverse of `pack`."""
+    return unpack_host(widened(packed[:-2])), int.from_bytes(packed[-2:], "big")

@@ -15,13 +15,13 @@ section 5.4), and 24 random bits of nonce satisfy RFC 8445 section 5.3.
 import base64
 import binascii
 import enum
-import hmac
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hmac import compare_digest
 from typing import NamedTuple
 
-import siphash24
+from siphash24 import siphash24
 
 VERSION = 1
 LENGTH = 24  # characters
@@ -58,14 +58,12 @@ class Key:
 
     id: int
     secret: bytes = field(repr=False)
+    tag: bytes = field(init=False, repr=False)  # its first half
+    seal: bytes = field(init=False, repr=False)
 
-    @property
-    def tag(self) -> bytes:
-        return self.secret[:16]
-
-    @property
-    def seal(self) -> bytes:
-        return self.secret[16:]
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tag", self.secret[:16])
+        object.__setattr__(self, "seal", self.secret[16:])
 
 
 class Route(NamedTuple):
@@ -81,8 +79,8 @@ def mint(key: Key, route: Route) -> str:
     """Make the token of `route`: the same one for the same nonce."""
     head = bytes([VERSION << 5 | key.id])
     plain = _PLAIN.pack(route.cluster, route.host, route.port, route.nonce)
-    tag = _siphash(key.tag, head + plain)[:6]
-    return base64.b64encode(head + tag + _xor(plain, _keystream(key, tag))).decode()
+    tag = siphash24(head + plain, key=key.tag).digest()[:6]
+    return base64.b64encode(head + tag + _sealed(key, tag, plain)).decode()
 
 
 def open_token(keys: Mapping[int, Key], token: bytes) -> Route:
@@ -91,18 +89,17 @@ def open_token(keys: Mapping[int, Key], token: bytes) -> Route:
         raw = binascii.a2b_base64(token, strict_mode=True)
     except binascii.Error:
         raw = b""
-    if (len(token), len(raw)) != (LENGTH, _SIZE):  # 24 with padding are fewer bytes, 25 as many
+    if len(token) != LENGTH or len(raw) != _SIZE:  # 24 with padding are fewer bytes, 25 as many
         raise TokenError(Reject.MALFORMED, f"want {LENGTH} base64 characters")
-    tag = raw[1:7]
-    version, key_id = raw[0] >> 5, raw[0] & 31
-    if version != VERSION:
-        raise TokenError(Reject.MALFORMED, f"version {version}, want {VERSION}")
-    key = keys.get(key_id)
+    head, tag = raw[0], raw[1:7]
+    if head >> 5 != VERSION:
+        raise TokenError(Reject.MALFORMED, f"version {head >> 5}, want {VERSION}")
+    key = keys.get(head & 31)
     if key is None:
-        raise TokenError(Reject.UNKNOWN_KEY, f"key id {key_id}")
-    plain = _xor(raw[7:], _keystream(key, tag))
-    if not hmac.compare_digest(_siphash(key.tag, raw[:1] + plain)[:6], tag):
-        raise TokenError(Reject.FORGED, f"tag does not verify under key id {key_id}")
+        raise TokenError(Reject.UNKNOWN_KEY, f"key id {head & 31}")
+    plain = _sealed(key, tag, raw[7:])
+    if not compare_digest(siphash24(raw[:1] + plain, key=key.tag).digest()[:6], tag):
+        raise TokenError(Reject.FORGED, f"tag does not verify under key id {key.id}")
     return Route(*_PLAIN.unpack(plain))
 
 
@@ -150,18 +147,9 @@ def render_key(key: Key) -> str:
     return f"{key.id} {key.secret.hex()}"
 
 
-def _siphash(key: bytes, data: bytes) -> bytes:
-    digest: bytes = siphash24.siphash24(data, key=key).digest()
-    return digest
-
-
-def _keystream(key: Key, tag: bytes) -> bytes:
-    seal = key.seal
-    return _siphash(seal, tag + b"\x00") + _siphash(seal, tag + b"\x01")
-
-
-def _xor(data: bytes, stream: bytes) -> bytes:
-    size = len(data)
-    return (int.from_bytes(data, "big") ^ int.from_bytes(stream[:size], "big")).to_bytes(
-        size, "big"
-    )
+def _sealed(key: Key, tag: bytes, data: bytes) -> bytes:
+    """Plain data sealed, or sealed data opened."""
+    seal, size = key.seal, _PLAIN.size
+    stream = siphash24(tag + b"\0", key=seal).digest() + siphash24(tag + b"\1", key=seal).digest()
+    opened = int.from_bytes(data, "big") ^ int.from_bytes(stream[:size], "big")
+    return opened.to_bytes(size, "big")

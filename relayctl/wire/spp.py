@@ -12,14 +12,14 @@ import functools
 import struct
 from typing import NamedTuple
 
-from relayctl.wire.address import Address, is_v6, pack_host, unpack_host
+from relayctl.wire.address import Address, is_v6, pack, unpack_host, widened
 
 MAGIC = b"\x56\xec"
 HEADER_SIZE = 38  # bytes
 PORT_BASE = 5100  # default first inner source port: below the local port range
 PORT_COUNT = 16
 
-_WORDS = struct.Struct("!4I")
+_WORDS = struct.Struct("!4IH")  # of a client: address and port
 
 
 class Reject(enum.StrEnum):
@@ -46,16 +46,13 @@ class Header(NamedTuple):
         return is_v6(self.client[0]) == is_v6(self.proxy[0])
 
 
-@functools.lru_cache(maxsize=65536)
 def encode(header: Header) -> bytes:
-    (client, client_port), (proxy, proxy_port) = header.client, header.proxy
-    return (
-        MAGIC
-        + pack_host(client)
-        + pack_host(proxy)
-        + client_port.to_bytes(2, "big")
-        + proxy_port.to_bytes(2, "big")
-    )
+    return encode_packed(pack(header.client), pack(header.proxy))
+
+
+def encode_packed(client: bytes, proxy: bytes) -> bytes:
+    """The header between two packed addresses."""
+    return MAGIC + widened(client[:-2]) + widened(proxy[:-2]) + client[-2:] + proxy[-2:]
 
 
 @functools.lru_cache(maxsize=65536)
@@ -79,12 +76,12 @@ def split(datagram: bytes) -> tuple[bytes, bytes]:
     return datagram[:HEADER_SIZE], datagram[HEADER_SIZE:]
 
 
-def inner_port(client: Address, base: int = PORT_BASE, count: int = PORT_COUNT) -> int:
-    """Our source port on the inner leg: spreads clients over the receive queues of an endpoint.
+def inner_port(client: bytes, base: int = PORT_BASE, count: int = PORT_COUNT) -> int:
+    """Our source port on the inner leg for a packed client: spreads clients over the receive queues
+    of an endpoint.
 
     `count` is a power of two. The XDP program does not compute it; the flow stores it.
     """
-    host, port = client
-    first, second, third, fourth = _WORDS.unpack(pack_host(host))
+    first, second, third, fourth, port = _WORDS.unpack(widened(client))
     x: int = first ^ second ^ third ^ fourth ^ port
     return base + ((x ^ x >> 16 ^ x >> 8) & (count - 1))

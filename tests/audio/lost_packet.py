@@ -18,8 +18,8 @@ from tests.lab.impairment import UP, Rule
 from tests.report import Target
 
 SECONDS = 8.0
-APART = 75  # packets from one loss to the next, at least
-AFTER_S = 0.1  # what is sent from then on is later than the repair
+EVERY = 75  # packets from one loss to the next, at least
+APART_S = 0.1  # of a sweep from the loss: neither holds part of the other
 TARGETS = (
     Target("lost_packet_repaired_after", "≤", 60, "ms"),
     Target("lost_packet_added_to_later", "<", 1, "ms"),
@@ -63,12 +63,12 @@ def measure(seconds: float = SECONDS, prefix: str = PREFIX) -> Findings:
 
 
 def choose(notes: score.Score, talk: speech.Samples) -> list[int]:
-    """Packets in the midst of speech whose follower carries a copy, `APART` from each other and
+    """Packets in the midst of speech whose follower carries a copy, `EVERY` from each other and
     from both ends."""
     chosen: list[int] = []
-    for number in range(APART, len(notes) - APART):
+    for number in range(EVERY, len(notes) - EVERY):
         loud = np.sqrt(np.mean(talk[number * FRAME : (number + 1) * FRAME] ** 2)) > 0.05
-        far = not chosen or number - chosen[-1] >= APART
+        far = not chosen or number - chosen[-1] >= EVERY
         if loud and far and score.carries_fec(notes[number + 1].payload):
             chosen.append(number)
     expect(chosen, "no packet in the midst of speech")
@@ -86,19 +86,13 @@ def repaired_after_ms(take: Take, lost: list[int]) -> list[float]:
 
 
 def added_to_later_ms(take: Take, signal: Chirps, lost: list[int]) -> float:
-    """Delay of the sweeps behind the repairs minus that of those before the first loss.
+    """Delay of the sweeps behind the first loss minus that of those before it.
 
-    The tenth percentile of each: a busy machine delays many, what is added delays all.
+    The tenth percentile of each: repairs and a busy machine delay some, what is added delays all.
     """
-    first = lost[0] * 0.02
+    at_s = lost[0] * FRAME / speech.RATE
     moments = take.delays(signal)
-    before = [each.delay_s for each in moments if each.at_s < first - AFTER_S]
-    behind = [each.delay_s for each in moments if _clear(each.at_s, lost)]
+    before = [each.delay_s for each in moments if each.at_s < at_s - APART_S]
+    behind = [each.delay_s for each in moments if each.at_s > at_s + APART_S]
     expect(before and behind, "no sweeps to compare")
     return float(np.percentile(behind, 10) - np.percentile(before, 10)) * 1e3
-
-
-def _clear(at_s: float, lost: list[int]) -> bool:
-    """Behind a loss, and neither in a repair nor in the next loss."""
-    past = [at_s - number * 0.02 for number in lost if number * 0.02 <= at_s + AFTER_S]
-    return bool(past) and past[-1] > AFTER_S

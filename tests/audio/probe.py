@@ -29,7 +29,8 @@ _SO_TIMESTAMPNS = 35  # asm-generic/socket.h; the ancillary message has the same
 _TIMESPEC = struct.Struct("qq")
 _KEEP_ALIVE_S = 0.02
 _LEAD_S = 0.1  # between the last set-up and the first note
-_DRAIN_S = 0.4  # what is under way arrives before the call is closed
+_QUIET_S = 0.4  # without a packet: nothing is under way any more
+_DRAIN_S = 3.0  # for who never stops
 
 
 class ProbeCall(LeanCall):
@@ -86,11 +87,19 @@ async def run(url: str, host: str, scores: list[list[Note]]) -> list[dict[str, A
             await asyncio.gather(*(call.start() for call in calls))
             began = time.monotonic() + _LEAD_S
             await asyncio.gather(*(call.play(began) for call in calls))
-            await asyncio.sleep(_DRAIN_S)
+            await _drain(calls)
             return [call.take() for call in calls]
         finally:
             alive.cancel()
             await asyncio.gather(*(call.close() for call in calls))
+
+
+async def _drain(calls: list[ProbeCall]) -> None:
+    deadline = time.monotonic() + _DRAIN_S
+    came = -1
+    while came != (now := sum(len(call.came) for call in calls)) and time.monotonic() < deadline:
+        came = now
+        await asyncio.sleep(_QUIET_S)
 
 
 async def _keep_alive(calls: list[ProbeCall]) -> None:

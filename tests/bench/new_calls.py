@@ -5,7 +5,7 @@ sent on to the endpoint, where it is counted. Every packet carries the time, so 
 whether the process keeps up or only its socket buffer fills.
 
 The rate is that of the packet process, which has a core for itself. The program hands up no more
-than its budget, 10,000 per CPU and unit of time, and all the generator's frames are of one CPU: so
+than its budget, 24,000 per CPU and unit of time, and all the generator's frames are of one CPU: so
 a trial is short enough for one unit, and a queue that it leaves counts as time.
 """
 
@@ -28,7 +28,7 @@ from tests.bench.subjects.process import ProcessRelay
 from tests.bench.subjects.socket_relay import INSTANCE, serve
 from tests.bench.wire import ENDPOINT_PORT
 
-CALLS = 9_000  # at most in a trial: within what one CPU may hand up in one unit of time
+CALLS = 20_000  # at most in a trial: within what one CPU may hand up in one unit of time
 TRIAL_S = 0.4
 BURST = 5_000
 BEHIND_NS = 50e6  # the slowest of a trial may take so long; more is a growing queue

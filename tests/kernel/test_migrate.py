@@ -15,7 +15,7 @@ from relayctl.datapath.bpf_map import Map
 from relayctl.datapath.libbpf import possible_cpus
 from relayctl.datapath.maps import MapShape, MapType
 from relayctl.datapath.spec import Interface, Role, Spec
-from relayctl.flow import CONFIRMED, Flow, FlowKey, pack_flow, pack_key
+from relayctl.flow import CONFIRMED, Flow, FlowKey, pack_flow
 from relayctl.reason import Reason
 from tests.kernel import rig
 from tests.kernel.conftest import veth
@@ -60,7 +60,7 @@ def layout_1(spec: Spec) -> Path:
     content = {"layout": 1, "vips": known["vips"], "inner": known["inner"], "structures": []}
     write(old / "meta", ONLY, json.dumps(content).encode().ljust(4096, b"\0"))
     for key in KEYS:
-        write(old / "flows_v4", pack_key(key), pack_flow(FLOW))
+        write(old / "flows_v4", key, pack_flow(FLOW))
     addresses = bytes([10, 2, 0, 1]), bytes([10, 2, 0, 254])  # source, gateway
     entry = struct.pack("=BBHHH6s6s4s4s", 1, 2, 1450, 0, 0, *rig.ENDPOINT_MACS, *addresses)
     write(old / "nexthops", (1).to_bytes(4, "little"), entry)
@@ -105,8 +105,8 @@ def test_an_older_layout_is_carried_over_whole(spec: Spec, layout_1: Path) -> No
 
 def test_what_the_old_program_did_meanwhile_is_not_lost(spec: Spec, layout_1: Path) -> None:
     start(spec)
-    write(layout_1 / "flows_v4", pack_key(KEYS[0]), pack_flow(LATER))
-    write(spec.pins / "flows_v4", pack_key(KEYS[1]), pack_flow(LATER))  # the new one's own work
+    write(layout_1 / "flows_v4", KEYS[0], pack_flow(LATER))
+    write(spec.pins / "flows_v4", KEYS[1], pack_flow(LATER))  # the new one's own work
     datapath = attached(spec)
     flows = dict(datapath.flows.items())
     assert (flows[KEYS[0]], flows[KEYS[1]], flows[KEYS[2]]) == (LATER, LATER, FLOW)
@@ -116,7 +116,7 @@ def test_what_the_old_program_did_meanwhile_is_not_lost(spec: Spec, layout_1: Pa
 def test_a_flow_that_ended_meanwhile_does_not_come_back(spec: Spec, layout_1: Path) -> None:
     start(spec)
     with Map.open(spec.pins / "flows_v4") as flows:
-        assert flows.delete(pack_key(KEYS[0]))
+        assert flows.delete(KEYS[0])
     datapath = attached(spec)
     assert datapath.flows.get(KEYS[0]) is None
     datapath.close()

@@ -1,6 +1,7 @@
 """Attach, swap, refuse, look and take off: the XDP datapath as its users see it."""
 
 import asyncio
+import struct
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from relayctl.datapath import links, pins, xdp
-from relayctl.datapath.base import DatapathError, Nexthop
+from relayctl.datapath.base import PORTS, DatapathError, Nexthop
 from relayctl.datapath.bpf_map import Map
 from relayctl.datapath.libbpf import DRIVER_MODE, BpfError, Link, Program, xdp_on
 from relayctl.datapath.spec import Interface, Mode, Role, Spec
-from relayctl.flow import Flow, FlowKey
+from relayctl.doctor.links import VETH_MTU
+from relayctl.flow import Flow, FlowKey, pack_flow
 from relayctl.reason import Reason
 from relayctl.wire.address import Address
 from relayctl.wire.route_token import Key
@@ -175,6 +177,18 @@ def test_refusal_carries_the_kernels_words(
     assert xdp_on(interface.ifindex).native == 0
 
 
+def test_the_other_end_decides_how_large_frames_may_be(
+    datapath: xdp.XdpDatapath, spec: Spec, interface: Interface
+) -> None:
+    for end, mtu in (("fresh0", 9000), ("fresh0-", VETH_MTU + 1)):
+        subprocess.run(["ip", "link", "set", "dev", end, "mtu", str(mtu)], check=True)
+    with pytest.raises(DatapathError, match=r"fresh0: .*MTU"):
+        datapath.attach(spec.interfaces)
+    subprocess.run(["ip", "link", "set", "dev", "fresh0-", "mtu", str(VETH_MTU)], check=True)
+    datapath.attach(spec.interfaces)
+    assert datapath.attached() == [interface.ifindex]
+
+
 def test_refusal_is_told_inside_an_event_loop_too(
     datapath: xdp.XdpDatapath, spec: Spec, interface: Interface
 ) -> None:
@@ -197,6 +211,20 @@ def test_number_of_an_interface_that_is_gone_is_used_again(
     subprocess.run(["ip", *add.split()], check=True)
     datapath.attach(spec.interfaces)
     assert datapath.attached() == [interface.ifindex]
+
+
+def test_number_of_an_interface_may_be_any(datapath: xdp.XdpDatapath, spec: Spec) -> None:
+    """Ports of egress are numbers of ours."""
+    add = "link add large0 index 1000000 type veth peer name large0-"
+    subprocess.run(["ip", *add.split()], check=True)
+    try:
+        datapath.attach([Interface("large0", 1_000_000, PORTS - 1, Role.OUTER)])
+        assert datapath.attached() == [1_000_000]
+        with Map.open(spec.pins / "egress") as egress:
+            port = egress.lookup(struct.pack("=I", PORTS - 1))
+        assert port == struct.pack("=I", 1_000_000)
+    finally:
+        subprocess.run(["ip", "link", "del", "large0"], check=True)
 
 
 def test_interface_that_left_the_configuration_is_let_go(
@@ -262,6 +290,15 @@ def test_flows_are_written_read_and_deleted(
     assert not datapath.flows.delete(key)
 
 
+@pytest.mark.parametrize("client", [rig.CLIENT, rig.CLIENT_V6])
+def test_only_the_first_flow_of_a_client_is_new(datapath: xdp.XdpDatapath, client: Address) -> None:
+    key, flow = FlowKey(client, 1), Flow(rig.ENDPOINT, 7, 5100, token=b"IWwJ+/iU")
+    assert datapath.flows.install_new(key, pack_flow(flow))
+    assert not datapath.flows.install_new(key, pack_flow(flow._replace(sport=5101)))
+    assert datapath.flows.get(key) == flow
+    assert datapath.flows.delete(key)
+
+
 def test_both_tables_are_one(datapath: xdp.XdpDatapath) -> None:
     flow = Flow(rig.ENDPOINT, 7, 5100)
     clients = [("192.0.2.1", 1), ("192.0.2.1", 2), ("2001:db8::1", 1)]
@@ -292,6 +329,8 @@ def test_full_table_refuses_new_flows_and_keeps_the_old(
     assert 8 <= len(fitted) < len(keys)
     assert {key for key, _ in datapath.flows.items()} == set(fitted)
     assert datapath.flows.install(fitted[0], flow._replace(cluster=9))
+    late = next(key for key in keys if key not in fitted)
+    assert not datapath.flows.install_new(late, pack_flow(flow))
     assert datapath.flows.install(FlowKey((other, 1), 1), flow)
     datapath.close()
     xdp.unload(spec.instance, spec.bpffs)

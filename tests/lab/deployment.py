@@ -44,6 +44,7 @@ def deploy(
     *,
     echo: Echo = "audio",
     capacity: int = 40,
+    workers: int = 1,
     faults: bool = False,
     second_client: bool = False,
 ) -> Iterator[Deployment]:
@@ -59,5 +60,5 @@ def deploy(
             lab = stack.enter_context(Lab(prefix, hop=hop, second_client=second_client))
             site = in_lab(lab)
         datapath: Literal["xdp", "socket"] = "xdp" if place == "xdp" else "socket"
-        services = Services(site, datapath=datapath, echo=echo, capacity=capacity)
+        services = Services(site, datapath=datapath, echo=echo, capacity=capacity, workers=workers)
         yield Deployment(place, stack.enter_context(services), lab)

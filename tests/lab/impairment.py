@@ -35,7 +35,8 @@ class Rule:
     drop: float = 0.0
     duplicate: float = 0.0
     delay_s: float = 0.0
-    jitter_s: float = 0.0  # uniform, to both sides of the delay; keeps the order
+    jitter_s: float = 0.0  # uniform, to both sides of the delay
+    in_order: bool = True  # else frames overtake each other as their jitter has it
     reorder: float = 0.0  # share of frames held back, so that later ones overtake
     reorder_s: float = 0.03  # for how long
     rate_bps: float | None = None  # bits per second
@@ -96,5 +97,6 @@ class _Lane:
         at += max(0.0, rule.delay_s + rule.jitter_s * (2 * jitter - 1))
         if held < rule.reorder:
             return [at + rule.reorder_s]
-        self._last = at = max(at, self._last)
+        if rule.in_order:
+            self._last = at = max(at, self._last)
         return [at, at] if doubled < rule.duplicate else [at]

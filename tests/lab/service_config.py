@@ -15,7 +15,7 @@ CLUSTER = 7
 KEY_ID = 1
 Datapath = Literal["xdp", "socket"]
 Inner = Literal["spp", "transparent"]
-Echo = Literal["audio", "opus"]
+Echo = Literal["audio", "opus", "paced"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class Setup:
     datapath: Datapath = "xdp"
     echo: Echo = "audio"
     capacity: int = 40
+    workers: int = 1
+    drain_s: float = 0  # a test's services end at once
     inner: Inner = "spp"
     inner_addresses: tuple[str, ...] = ()
     clusters: tuple[Cluster, ...] = ()
@@ -93,7 +95,10 @@ def transceiver(site: Site, setup: Setup, keys_file: Path) -> str:
             "keys_file": keys_file,
             "mint": KEY_ID,
             "control_token": setup.control_token,
+            "workers": setup.workers,
             "capacity": setup.capacity,
+            "max_lateness_ms": 10_000,  # tests share their cores with other tests
+            "drain_s": setup.drain_s,
             "backend": "echo",
         }
     )
@@ -118,7 +123,7 @@ def signaling(
             "control_token": setup.control_token,
             **(tls if certificate_for else {}),
         },
-        ("transceiver", {"endpoint": render(site.endpoint)}),
+        ("transceiver", {"endpoint": render(site.endpoint), "workers": setup.workers}),
         (
             "ingress",
             {

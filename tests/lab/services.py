@@ -35,6 +35,7 @@ class Services:
         datapath: Datapath = "xdp",
         echo: Echo = "audio",
         capacity: int = 40,
+        workers: int = 1,
         more_vips: tuple[Vip, ...] = (),
         listener: socket.socket | None = None,
         transceiver_module: str = "transceiver",
@@ -49,6 +50,7 @@ class Services:
             datapath="socket" if site.dev_local else datapath,
             echo=echo,
             capacity=capacity,
+            workers=workers,
         )
         self.listener = listener
         self.transceiver_module = transceiver_module

@@ -1,12 +1,14 @@
 """Run a service that is expected to give up, and look for what it left behind."""
 
+import contextlib
 import fcntl
 import os
 import re
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,11 +22,19 @@ from tests.lab.service_config import KEY_ID, Setup, Vip
 from tests.lab.site import Site
 from tests.lab.topology import BPFFS
 
-PATIENCE_S = 20.0
+PATIENCE_S = 80.0  # more than the relay has with its compiler
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 CONTROL_TOKEN = "sixteen-letters-or-more"
 
 Done = subprocess.CompletedProcess[str]
+
+
+@contextlib.contextmanager
+def open_directory() -> Iterator[Path]:
+    """A directory that everybody may enter: pytest closes its own with each start of any pytest."""
+    with tempfile.TemporaryDirectory(prefix="ferryline-") as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import re
 import socket
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -16,11 +15,12 @@ from relayctl.datapath.libbpf import DRIVER_MODE, Link, Program, library
 from tests.lab import http, starting
 from tests.lab.program import Program as Running
 from tests.lab.site import in_lab
-from tests.lab.starting import NOBODY, Done, Starter, listening, program_on, run
+from tests.lab.starting import NOBODY, Done, Starter, listening, open_directory, program_on, run
 from tests.lab.topology import BPFFS, Lab
 
 FAILED = 1
 USAGE = 2
+MODES = {"native": "xdpdrv", "generic": "xdpgeneric"}  # as ip(8) calls them
 PASS_ALL = bytes.fromhex("b700000002000000 9500000000000000")  # r0 = XDP_PASS; exit
 
 
@@ -31,10 +31,9 @@ def lab(lab_prefix: str) -> Iterator[Lab]:
 
 
 @pytest.fixture
-def starter(lab: Lab, tmp_path: Path) -> Starter:
-    for directory in (tmp_path, *tmp_path.parents[:2]):
-        directory.chmod(0o755)
-    return Starter(in_lab(lab), tmp_path)
+def starter(lab: Lab) -> Iterator[Starter]:
+    with open_directory() as directory:
+        yield Starter(in_lab(lab), directory)
 
 
 def expect_failure(starter: Starter, done: Done, message: str, code: int = FAILED) -> None:
@@ -149,10 +148,14 @@ def test_with_somebody_elses_program(starter: Starter, where: str, how: str) -> 
         assert not starter.pins.exists()
         if link is None:
             relay.run(done.stderr.partition("needs it: ")[2].split())
-    finally:
+        else:
+            link.close()
+        assert program_on(relay, where) == 0
+    finally:  # of a test that failed before that
         if link is not None:
             link.close()
-    assert program_on(relay, where) == 0
+        elif program_on(relay, where):
+            relay.run(["ip", "link", "set", "dev", where, MODES[how], "off"])
 
 
 def attach_foreign(starter: Starter, where: str, how: str) -> tuple[int, Link | None]:
@@ -166,9 +169,8 @@ def attach_foreign(starter: Starter, where: str, how: str) -> tuple[int, Link | 
             link = relay.call(lambda: Link.attach_xdp(program, index, DRIVER_MODE))
             return program.id, link
         program.pin(pin)
-        mode = {"native": "xdpdrv", "generic": "xdpgeneric"}[how]
         try:
-            relay.run(["ip", "link", "set", "dev", where, mode, "pinned", str(pin)])
+            relay.run(["ip", "link", "set", "dev", where, MODES[how], "pinned", str(pin)])
         finally:
             pin.unlink()
         return program.id, None

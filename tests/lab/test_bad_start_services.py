@@ -5,13 +5,12 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.lab.node import REPOSITORY, Node
 from tests.lab.site import in_lab
-from tests.lab.starting import NOBODY, Done, Starter, listening, processes_in, run
+from tests.lab.starting import NOBODY, Done, Starter, listening, open_directory, processes_in, run
 from tests.lab.topology import Lab
 
 FAILED = 1
@@ -24,10 +23,9 @@ def lab(lab_prefix: str) -> Iterator[Lab]:
 
 
 @pytest.fixture
-def starter(lab: Lab, tmp_path: Path) -> Starter:
-    for directory in (tmp_path, *tmp_path.parents[:2]):
-        directory.chmod(0o755)
-    return Starter(in_lab(lab), tmp_path)
+def starter(lab: Lab) -> Iterator[Starter]:
+    with open_directory() as directory:
+        yield Starter(in_lab(lab), directory)
 
 
 def expect_failure(node: Node, done: Done, message: str) -> None:

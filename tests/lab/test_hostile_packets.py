@@ -209,9 +209,10 @@ def test_an_inner_host_that_is_no_endpoint_of_the_flow_makes_none(
     inner = (site.relay_inner, 5100)
     six = spp.encode(spp.Header(("2001:db8::c000:209", 4000), site.vip))
     six_proxy = spp.encode(spp.Header(("192.0.2.9", 4000), ("2001:db8::cb00:710a", 3478)))
+    ours = topology.RELAY_OUTER, 4000  # no VIP: an address that the host has besides
     nowhere = [
         spp.encode(spp.Header(client, site.vip)) + FORGED
-        for client in (("224.0.0.1", 4000), ("192.0.2.9", 0), ("127.0.0.1", 4000), site.vip)
+        for client in (("224.0.0.1", 4000), ("192.0.2.9", 0), ("127.0.0.1", 4000), site.vip, ours)
     ]
     with Attacker(site.transceiver, topology.TRANSCEIVERS[0]) as attacker:
         attacker.send([b"", b"\x56", b"\x56\xec", own, own[:37], FORGED], inner)
@@ -223,6 +224,6 @@ def test_an_inner_host_that_is_no_endpoint_of_the_flow_makes_none(
     assert counts == {
         "drop_not_spp": 8,
         "drop_foreign_vip": 1,
-        "punt_return": 5,
-        "slow_bad_source": 5,
+        "punt_return": 6,
+        "slow_bad_source": 6,
     }

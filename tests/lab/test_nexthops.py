@@ -6,7 +6,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ import pytest
 from relayctl.control.netlink import Events, Kernel
 from relayctl.control.nexthops import Nexthops
 from relayctl.datapath.base import Nexthop
+from relayctl.routes import Route
 from tests.lab import namespace
 from tests.unit.relayctl.memory_datapath import MemoryDatapath
 
@@ -69,6 +70,19 @@ def pair() -> Iterator[None]:
             namespace.remove(name)
 
 
+class Publisher:
+    """To a packet process that does not care."""
+
+    def publish(self, routes: Iterable[Route]) -> bool:
+        return True
+
+    def resume(self) -> bool:
+        return True
+
+    def forget(self) -> None:
+        """It never knew any."""
+
+
 class Table:
     """The table that a scene watches; entry 1 leads over the gateway."""
 
@@ -102,7 +116,7 @@ def play(
         if adopted:
             table.datapath.write_nexthop(1, adopted)
         ports = {socket.if_nametoindex("out0"): 1}
-        nexthops = Nexthops(table.datapath, ports, events, kernel, lambda _: True, lambda _: True)
+        nexthops = Nexthops(table.datapath, ports, events, kernel, Publisher(), lambda _: True)
         await nexthops.start()
         task = asyncio.create_task(nexthops.run())
         if not adopted:

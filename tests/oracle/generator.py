@@ -83,8 +83,8 @@ class Generator:
         source = self._random
         found = self._some_flow()
         if found:
-            (client, id), flow = found
-            vip = self._vip(id)
+            key, flow = found
+            client, vip = key.client, self._vip(key.vip)
         else:
             vip, flow = source.choice(self._relay.vips), None
             client = addresses.any_client(source, self._relay, addresses.is_v6(vip.local))
@@ -118,8 +118,8 @@ class Generator:
         source = self._random
         found = self._some_flow()
         if found:
-            (client, id), flow = found
-            vip, sender = self._vip(id), flow.endpoint
+            key, flow = found
+            client, vip, sender = key.client, self._vip(key.vip), flow.endpoint
         else:
             flow = None
             vip = source.choice(self._relay.vips)
@@ -164,8 +164,8 @@ class Generator:
         source = self._random
         found = self._some_flow()
         if found:
-            (client, _), flow = found
-            sender = flow.endpoint
+            key, flow = found
+            client, sender = key.client, flow.endpoint
         else:
             flow = None
             client = addresses.client(source, self._relay, source.random() < 0.5)

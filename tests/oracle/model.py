@@ -126,16 +126,16 @@ class Model:
     def _to_vip(self, packet: Packet, now: int) -> Reason | _Way:
         assert packet.ports
         vip = self._local[packet.destination, packet.ports[1]]
-        event = FromClient(packet.payload, packet.client, vip.id, 0)
+        event = FromClient(packet.payload, FlowKey(packet.client, vip.id), 0)
         reason, action = self._socket.forward(event, now)
         if reason is not Reason.FORWARD:
             return reason
         assert isinstance(action, SendInner)
-        nexthop = self._entry(action.client, action.vip).installed.nexthop_in
+        nexthop = self._entry(action.key).installed.nexthop_in
         if self._relay.transparent:
-            return _Way(reason, nexthop, action.client, action.endpoint, action.payload)
+            return _Way(reason, nexthop, packet.client, action.endpoint, action.payload)
         ours = self._inner[":" in action.endpoint[0]], action.sport
-        header = spp.encode(spp.Header(action.client, self._vips[action.vip].public))
+        header = spp.encode(spp.Header(packet.client, self._vips[action.key.vip].public))
         return _Way(reason, nexthop, ours, action.endpoint, header + action.payload)
 
     def _to_inner(self, packet: Packet, now: int) -> Reason | _Way:
@@ -147,9 +147,9 @@ class Model:
         if reason is not Reason.RETURN:
             return reason
         assert isinstance(action, SendOuter)
-        nexthop = self._entry(action.client, action.vip).installed.nexthop_out
-        local = self._vips[action.vip].local
-        return _Way(reason, nexthop, local, action.client, action.payload)
+        nexthop = self._entry(action.key).installed.nexthop_out
+        local = self._vips[action.key.vip].local
+        return _Way(reason, nexthop, local, action.key.client, action.payload)
 
     def _reply(self, packet: Packet, now: int) -> Reason | _Way:
         """The transparent mode's inner leg: who is addressed is the client."""
@@ -170,8 +170,8 @@ class Model:
     def _vip_of_family(self, v6: bool) -> Vip | None:
         return next((vip for vip in self._relay.vips if (":" in vip.local[0]) == v6), None)
 
-    def _entry(self, client: Address, vip: int) -> Entry:
-        entry = self._socket.flows.entry(FlowKey(client, vip))
+    def _entry(self, key: FlowKey) -> Entry:
+        entry = self._socket.flows.entry(key)
         assert entry
         return entry
 

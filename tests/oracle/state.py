@@ -91,7 +91,7 @@ def _bucket(source: random.Random, state: State, region: Region) -> int:
     if region is Region.TOKEN:
         return token_bucket(source.choice(state.tokens))
     if region is Region.CLIENT and state.flows:
-        return client_bucket(source.choice(state.flows)[0].client[0])
+        return client_bucket(source.choice(state.flows)[0].host)
     if region is Region.ENDPOINT and state.flows:
         return endpoint_bucket(source.choice(state.flows)[1].endpoint)
     return 0

@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 
 from tests.lab.frame import Kind
@@ -74,6 +76,23 @@ def test_jitter_keeps_the_order() -> None:
     assert min(waits) < 0.045
     assert max(waits) > 0.08
     assert max(waits) <= 0.091
+
+
+def test_jitter_may_mix_the_order_up() -> None:
+    impairment = Impairment([Rule(delay_s=0.05, jitter_s=0.04, in_order=False)])
+    due = [impairment.decide(frame(), n * 0.02)[0] for n in range(500)]
+    overtaken = sum(later < earlier for earlier, later in itertools.pairwise(due))
+    assert 100 < overtaken < 400
+    waits = [at - n * 0.02 for n, at in enumerate(due)]
+    assert 0.01 <= min(waits) < 0.02
+    assert 0.08 < max(waits) <= 0.0901
+
+
+def test_nth_of_one_direction_is_lost_and_no_other() -> None:
+    impairment = Impairment([Rule(UP, frozenset({Kind.RTP}), nth=(2, 5), drop=1)])
+    up = [bool(impairment.decide(frame(UP), 1.0)) for _ in range(6)]
+    assert up == [True, False, True, True, False, True]
+    assert all(impairment.decide(frame(DOWN), 1.0) for _ in range(6))
 
 
 def test_reordered_frames_are_overtaken() -> None:

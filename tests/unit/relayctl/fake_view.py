@@ -3,13 +3,13 @@
 import ipaddress
 
 from relayctl.address_policy import AddressPolicy
-from relayctl.flow import Flow, FlowKey, pack_key
+from relayctl.flow import Flow, FlowKey
 from relayctl.hints import Hints
 from relayctl.packet.actions import Action, Displace, Install
 from relayctl.packet.takeover import Takeovers
 from relayctl.packet.token_flows import Crowd, TokenFlows
 from relayctl.wire import spp
-from relayctl.wire.address import Address
+from relayctl.wire.address import Address, unpack_host, widened
 from relayctl.wire.cluster import Cluster, Clusters
 from relayctl.wire.route_token import Key
 from tests.unit.relayctl.packets import KEY, VIP, VIP_6
@@ -43,7 +43,7 @@ class FakeView:
         for action in actions:
             if isinstance(action, Install):
                 self.flows[action.key] = action.flow
-                self.tokens.add(action.flow.token, pack_key(action.key))
+                self.tokens.add(action.flow.token, action.key)
             elif isinstance(action, Displace):
                 del self.flows[action.key]
 
@@ -56,15 +56,16 @@ class FakeView:
     def vip(self, public: Address) -> int | None:
         return _VIPS.get(public)
 
-    def inner_port(self, client: Address) -> int:
+    def inner_port(self, client: bytes) -> int:
         return 0 if self.transparent else spp.inner_port(client)
 
-    def nexthop(self, host: str) -> int | None:
-        if host in self.unreachable:
+    def nexthop(self, host: bytes) -> int | None:
+        if unpack_host(widened(host)) in self.unreachable:
             return None
-        return self.nexthops["inner" if host.startswith(("10.2.", "fd00:2:")) else "outer"]
+        is_inner = host.startswith((b"\x0a\x02", b"\xfd\0\0\x02"))
+        return self.nexthops["inner" if is_inner else "outer"]
 
-    def refuses(self, client: Address) -> bool:
+    def refuses(self, client: bytes) -> bool:
         return self._policy.refuses(client)
 
     def owner(self, endpoint: Address) -> int | None:

@@ -68,6 +68,15 @@ class LocalRelay:
         command = [sys.executable, "-m", "relayctl", "serve", "--config", str(self.config_file)]
         return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
+    def give_up(self) -> tuple[int, str]:
+        """Start one that cannot run: its exit code and what it said."""
+        with self.launch() as process:
+            try:
+                _, said = process.communicate(timeout=PATIENCE_S)
+            finally:
+                process.kill()  # or waiting for it would have no end
+        return process.returncode, said
+
     def status(self) -> dict[str, Any]:
         found: dict[str, Any] = self.admin.get("/v1/status").json()
         return found

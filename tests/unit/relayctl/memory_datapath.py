@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from relayctl.datapath.base import Nexthop
-from relayctl.flow import Flow, FlowKey, pack_flow, pack_key
+from relayctl.flow import Flow, FlowKey, Prefixes, pack_flow, unpack_flow
 from relayctl.reason import Reason
 from relayctl.wire.route_token import Key
 
@@ -11,6 +11,7 @@ from relayctl.wire.route_token import Key
 class MemoryFlows:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
+        self.prefixes: Prefixes = {}
         self._flows: dict[FlowKey, Flow] = {}
 
     def get(self, key: FlowKey) -> Flow | None:
@@ -22,6 +23,10 @@ class MemoryFlows:
         self._flows[key] = flow
         return True
 
+    def install_new(self, key: bytes, flow: bytes) -> bool:
+        known = FlowKey.read(key)
+        return known not in self._flows and self.install(known, unpack_flow(flow, self.prefixes))
+
     def delete(self, key: FlowKey) -> bool:
         return self._flows.pop(key, None) is not None
 
@@ -30,7 +35,7 @@ class MemoryFlows:
 
     def batches(self) -> Iterator[tuple[bytes, bytes]]:
         for key, flow in self.items():
-            yield pack_key(key), pack_flow(flow)
+            yield key, pack_flow(flow)
 
 
 class MemoryDatapath:

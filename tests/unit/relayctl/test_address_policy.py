@@ -3,7 +3,7 @@ import ipaddress
 import pytest
 
 from relayctl.address_policy import AddressPolicy
-from relayctl.wire.address import Address
+from relayctl.wire.address import Address, pack
 from relayctl.wire.cluster import Cluster
 
 CLUSTER = Cluster(7, (ipaddress.ip_network("10.2.0.0/24"),))
@@ -43,31 +43,58 @@ LOCAL_SOCKETS = [("127.0.0.1", 3478), ("127.0.0.1", 5100)]
     ],
 )
 def test_no_client_has_such_an_address(client: Address) -> None:
-    assert AddressPolicy(CLUSTERS, SOCKETS).refuses(client)
+    assert AddressPolicy(CLUSTERS, SOCKETS).refuses(pack(client))
 
 
 def test_clients() -> None:
     policy = AddressPolicy(CLUSTERS, SOCKETS)
-    assert not policy.refuses(("198.51.100.7", 4000))
-    assert not policy.refuses(("10.1.0.2", 4000))
-    assert not policy.refuses(("2001:db8::7", 4000))
-    assert not policy.refuses(("fec0::1", 4000))
-    assert not policy.refuses(("::198.51.100.7", 4000))
+    assert not policy.refuses(pack(("198.51.100.7", 4000)))
+    assert not policy.refuses(pack(("10.1.0.2", 4000)))
+    assert not policy.refuses(pack(("2001:db8::7", 4000)))
+    assert not policy.refuses(pack(("fec0::1", 4000)))
+    assert not policy.refuses(pack(("::198.51.100.7", 4000)))
 
 
 def test_inner_clients_only_in_labs() -> None:
     policy = AddressPolicy(CLUSTERS, SOCKETS, inner_clients=True)
-    assert not policy.refuses(("10.2.0.9", 4000))
-    assert policy.refuses(("10.2.0.1", 4000))
-    assert policy.refuses(("127.0.0.1", 4000))
+    assert not policy.refuses(pack(("10.2.0.9", 4000)))
+    assert policy.refuses(pack(("10.2.0.1", 4000)))
+    assert policy.refuses(pack(("127.0.0.1", 4000)))
 
 
 def test_on_a_laptop_everybody_is_on_loopback_but_our_own_sockets() -> None:
     policy = AddressPolicy([LOCAL], LOCAL_SOCKETS, local=True)
-    assert not policy.refuses(("127.0.0.1", 4000))
+    assert not policy.refuses(pack(("127.0.0.1", 4000)))
     assert policy.owner(("127.0.0.1", 4000)) == 7
-    assert policy.refuses(("127.0.0.1", 3478))
+    assert policy.refuses(pack(("127.0.0.1", 3478)))
     assert policy.owner(("127.0.0.1", 5100)) is None
+
+
+def test_no_client_has_an_address_of_this_host() -> None:
+    policy = AddressPolicy(CLUSTERS, SOCKETS, inner_clients=True)
+    policy.take_own(["198.51.100.7", "10.2.0.2", "2001:db8::7"])
+    for host in ("198.51.100.7", "10.2.0.2", "2001:db8::7", "203.0.113.10"):
+        assert policy.refuses(pack((host, 4000)))
+    assert policy.owner(("10.2.0.2", 5000)) == 7, "an endpoint may share this host"
+    policy.take_own(["198.51.100.8"])
+    assert not policy.refuses(pack(("198.51.100.7", 4000)))
+    assert policy.refuses(pack(("198.51.100.8", 4000)))
+
+
+def test_on_a_laptop_clients_share_this_host() -> None:
+    policy = AddressPolicy([LOCAL], LOCAL_SOCKETS, local=True)
+    policy.take_own(["127.0.0.1", "192.0.2.1"])
+    assert not policy.refuses(pack(("127.0.0.1", 4000)))
+    assert not policy.refuses(pack(("192.0.2.1", 4000)))
+
+
+def test_networks_nest_and_reach_the_ends() -> None:
+    nested = ["0.0.0.0/1", "64.0.0.0/8", "64.0.0.0/32", "255.255.255.255/32", "ff00::/8", "::/0"]
+    policy = AddressPolicy([Cluster(7, tuple(map(ipaddress.ip_network, nested)))], [])
+    for host in ("1.0.0.0", "64.0.0.0", "65.0.0.0", "127.255.255.255", "255.255.255.255", "::9"):
+        assert policy.is_inside(host)
+    for host in ("128.0.0.0", "255.255.255.254"):
+        assert not policy.is_inside(host)
 
 
 @pytest.mark.parametrize(

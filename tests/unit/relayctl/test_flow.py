@@ -14,12 +14,10 @@ from relayctl.flow import (
     expiry,
     idle,
     pack_flow,
-    pack_key,
     units,
     unpack_flow,
-    unpack_key,
 )
-from relayctl.wire.address import unpack_host
+from relayctl.wire.address import pack, unpack_host, widened
 
 U8, U16, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (8, 16, 32, 64))
 V4 = st.ip_addresses(v=4).map(str)
@@ -66,13 +64,18 @@ def test_the_cluster_gives_an_ipv6_endpoint_its_prefix(host: int) -> None:
 
 @given(CLIENTS, U16)
 def test_key_round_trip(client: tuple[str, int], vip: int) -> None:
-    assert unpack_key(pack_key(FlowKey(client, vip))) == FlowKey(client, vip)
+    key = FlowKey(client, vip)
+    assert (key.client, key.vip) == (client, vip)
+    assert FlowKey.of(key.packed_client, vip) == FlowKey.read(bytes(key)) == key
+    assert key.is_v6 is (":" in client[0])
+    assert pack((unpack_host(widened(key.host)), client[1])) == key.packed_client
+    assert repr(key) == f"FlowKey({client}, {vip})"
 
 
 def test_key_bytes_stand_as_on_the_wire() -> None:
-    assert pack_key(FlowKey(("10.1.0.2", 0x9C40), 1)).hex() == "0a0100029c400100"
+    assert FlowKey(("10.1.0.2", 0x9C40), 1).hex() == "0a0100029c400100"
     key = FlowKey(("2001:db8::2", 0x9C40), 1)
-    assert pack_key(key).hex() == "20010db80000000000000000000000029c40010000000000"
+    assert key.hex() == "20010db80000000000000000000000029c40010000000000"
 
 
 def test_state_is_the_confirmed_flag() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from relayctl.control.astray import Ways
 from relayctl.control.flow_slice import FlowSlice
 from relayctl.datapath.base import Nexthop
-from relayctl.flow import Flow, FlowKey, pack_flow, pack_key
+from relayctl.flow import Flow, FlowKey, pack_flow
 from relayctl.routes import Hop, Network, Route, Routes
 
 PREFIX = bytes.fromhex("fd00000000000000000000aa")
@@ -36,7 +36,7 @@ ENTRIES = {
 def slice_of(*flows: tuple[str, int, int, int]) -> FlowSlice:
     """Clients of one family, nexthop out, cluster, nexthop in; the endpoint is 10.2.0.2."""
     return FlowSlice(
-        b"".join(pack_key(FlowKey((host, 4000), 1)) for host, *_ in flows),
+        b"".join(FlowKey((host, 4000), 1) for host, *_ in flows),
         b"".join(
             pack_flow(Flow(("10.2.0.2", 5000), cluster, 5100, nexthop_in=into, nexthop_out=out))
             for _, out, cluster, into in flows
@@ -117,7 +117,7 @@ def test_a_slice_agrees_with_the_table(version: int, data: st.DataObject) -> Non
 def _packed(host: str) -> bytes:
     if ":" in host:  # also what `pack_key` would take for IPv4
         return ip_network(host).network_address.packed + bytes(8)
-    return pack_key(FlowKey((host, 4000), 1))
+    return FlowKey((host, 4000), 1)
 
 
 def _astray(

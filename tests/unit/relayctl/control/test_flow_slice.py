@@ -14,7 +14,6 @@ from relayctl.flow import (
     FlowKey,
     expiry,
     pack_flow,
-    pack_key,
 )
 from relayctl.flow import VALUE as PACKED
 
@@ -46,7 +45,7 @@ NOW = 1000
 def test_every_column_is_where_the_struct_has_it() -> None:
     assert VALUE.itemsize == PACKED.size
     assert (KEYS[4].itemsize, KEYS[6].itemsize) == (KEY_V4.size, KEY_V6.size)
-    flows = FlowSlice(pack_key(KEY_4), pack_flow(FULL))
+    flows = FlowSlice(KEY_4, pack_flow(FULL))
     found = {name: flows.values[name][0] for name in VALUE.names or ()}
     expected = FULL._asdict()
     del expected["endpoint"]
@@ -55,7 +54,7 @@ def test_every_column_is_where_the_struct_has_it() -> None:
 
 def test_keys_of_both_families() -> None:
     for key, host in ((KEY_4, 0xC6336407), (KEY_6, bytes.fromhex("20010db8" + "0" * 23 + "7"))):
-        flows = FlowSlice(pack_key(key) * 3, pack_flow(FULL) * 3)
+        flows = FlowSlice(key * 3, pack_flow(FULL) * 3)
         assert len(flows) == 3
         assert flows.key(2) == key
         assert flows.keys["host"][1] == host
@@ -72,14 +71,14 @@ def test_over_agrees_with_expiry(now: int) -> None:
         FULL._replace(flags=flags, born=born, seen_up=up, seen_down=down)
         for flags, born, up, down in itertools.product((0, CONFIRMED), STAMPS, STAMPS, STAMPS)
     ]
-    keys, values = pack_key(KEY_4) * len(flows), b"".join(map(pack_flow, flows))
+    keys, values = KEY_4 * len(flows), b"".join(map(pack_flow, flows))
     expected = [expiry(flow, now) is not None for flow in flows]
     assert FlowSlice(keys, values).over(now).tolist() == expected
 
 
 def test_small_batches_are_joined_by_family_and_none_is_lost() -> None:
     def batch(key: FlowKey, count: int) -> tuple[bytes, bytes]:
-        return pack_key(key) * count, pack_flow(FULL) * count
+        return key * count, pack_flow(FULL) * count
 
     given = [batch(KEY_4, 1), batch(KEY_6, 2), batch(KEY_4, 3), batch(KEY_6, 9), batch(KEY_4, 1)]
     found = [FlowSlice(*each) for each in slices(given, size=4)]

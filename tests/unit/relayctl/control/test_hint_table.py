@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from relayctl.control.flow_slice import Column, FlowSlice
 from relayctl.control.hint_table import NONE, HintTable, changed, difference, hints
-from relayctl.flow import CONFIRMED, Flow, FlowKey, pack_flow, pack_key
+from relayctl.flow import CONFIRMED, Flow, FlowKey, pack_flow
 
 V4 = FlowKey(("198.51.100.7", 40000), 256)
 V6 = FlowKey(("2001:db8::", 40000), 1)
@@ -14,7 +14,7 @@ V6 = FlowKey(("2001:db8::", 40000), 1)
 
 def see(table: HintTable, key: FlowKey, **fields: int) -> None:
     flow = Flow(("10.2.0.2", 5000), 7, 5107, **{"flags": CONFIRMED, **fields})  # type: ignore[arg-type]
-    flows = FlowSlice(pack_key(key), pack_flow(flow))
+    flows = FlowSlice(key, pack_flow(flow))
     table.see(flows, np.array([True]))
 
 
@@ -50,7 +50,7 @@ def test_only_confirmed_flows_with_an_ssrc_that_are_still_there_give_hints() -> 
     see(table, V4, ssrc=5, flags=0)
     see(table, V4, ssrc=0)
     flow = Flow(("10.2.0.2", 5000), 7, 5107, ssrc=5, flags=CONFIRMED)
-    table.see(FlowSlice(pack_key(V4), pack_flow(flow)), np.array([False]))
+    table.see(FlowSlice(V4, pack_flow(flow)), np.array([False]))
     assert result(table) == {}
 
 

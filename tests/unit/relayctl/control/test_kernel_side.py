@@ -10,7 +10,7 @@ from relayctl.control.link import Link, Vlan
 from relayctl.control.netlink import Kernel
 from relayctl.datapath.base import DatapathError
 from relayctl.datapath.spec import Interface, Role, Spec
-from relayctl.messages import PER_PART, Message, RouteEntry, RoutesPart
+from relayctl.messages import PER_PART, Assembly, Message, RouteEntry, RoutesPart
 from relayctl.routes import Hop, Route
 from tests.unit.relayctl.packets import config
 
@@ -96,3 +96,79 @@ def test_an_empty_table_is_news_too() -> None:
 
 def test_a_part_that_found_the_pipe_full() -> None:
     assert publish([], refuse_after=0)[0] is False
+
+
+def test_a_table_larger_than_the_pipe_arrives_whole_however_often_routes_change() -> None:
+    """The pipe takes three messages between two looks at it, and the table has four."""
+    tables = [
+        [Route(IPv4Network((number << 8, 24)), (), version) for number in range(3 * PER_PART + 1)]
+        for version in range(9)
+    ]
+    pipe: list[Message] = []
+
+    def send(message: Message) -> bool:
+        if len(pipe) == 3:
+            return False
+        pipe.append(message)
+        return True
+
+    publisher, assembly = RoutePublisher(send), Assembly[RouteEntry]()
+    arrived = []
+    for table in tables:
+        publisher.publish(table)
+        arrived += drained(pipe, assembly)
+    while not publisher.resume():
+        arrived += drained(pipe, assembly)
+    arrived += drained(pipe, assembly)
+    assert {len(table) for table in arrived} == {len(tables[0])}
+    versions = [{entry.metric for entry in table} for table in arrived]
+    assert all(len(each) == 1 for each in versions)
+    assert versions[0] == {0}
+    assert versions[-1] == {8}
+    assert len(versions) > 2
+
+
+def test_a_table_goes_out_once_to_each_packet_process() -> None:
+    sent: list[Message] = []
+
+    def send(message: Message) -> bool:
+        sent.append(message)
+        return True
+
+    publisher = RoutePublisher(send)
+    route = Route(IPv4Network("10.0.0.0/8"), (Hop(1, "10.3.0.1"),))
+    for routes in ([], [route], [route], []):
+        assert publisher.publish(routes)
+    assert [len(table) for table in drained(sent, Assembly())] == [0, 1, 0]
+    publisher.forget()
+    assert publisher.publish([])
+    assert drained(sent, Assembly()) == [[]]
+
+
+def test_a_table_under_way_to_a_dead_packet_process_is_begun_anew() -> None:
+    pipe: list[Message] = []
+
+    def send(message: Message) -> bool:
+        pipe.append(message)
+        return len(pipe) < 2
+
+    table = [Route(IPv4Network((number << 8, 24)), (), 0) for number in range(2 * PER_PART)]
+    publisher = RoutePublisher(send)
+    assert not publisher.publish(table)
+    pipe.clear()
+    publisher.forget()
+    publisher.publish(table)
+    assert isinstance(pipe[0], RoutesPart)
+    assert pipe[0].part == 0
+
+
+def drained(pipe: list[Message], assembly: Assembly[RouteEntry]) -> list[list[RouteEntry]]:
+    """Route tables that are whole now."""
+    found = []
+    for message in pipe:
+        assert isinstance(message, RoutesPart)
+        table = assembly.add(message.generation, message.part, message.parts, message.routes)
+        if table is not None:
+            found.append(table)
+    pipe.clear()
+    return found

@@ -27,7 +27,9 @@ VALID = Nexthop(1, "10.2.0.2", valid=True)
 
 class FakePacketSide:
     def __init__(self, datapath: MemoryDatapath) -> None:
-        self.heartbeat: Heartbeat | None = Heartbeat(5, 20, 4, 0, 3, 6, (1,), {}, displaced=3)
+        self.heartbeat: Heartbeat | None = Heartbeat(
+            5, 20, 4, 0, 3, 6, (1,), {}, displaced=3, takeovers=2
+        )
         self.silence_s = 0.2
         self.takes_messages = True
         self.pid = 4711
@@ -191,7 +193,7 @@ def test_snapshot(fixture: Fixture) -> None:
     assert snapshot.flows == {(4, State.NEW): 1, (4, State.CONFIRMED): 0}
     assert snapshot.flows_max == {4: 262144, 6: 65536}
     assert 50e6 < snapshot.map_memory < 80e6
-    assert (snapshot.displaced, snapshot.replacements) == (3, 2)
+    assert (snapshot.displaced, snapshot.takeovers, snapshot.replacements) == (3, 2, 2)
     assert 0 < snapshot.sweep_s < 1
     assert 0 <= snapshot.sweep_age_s < 1
     assert snapshot.nexthops == {"valid": 1, "unresolved": 0}

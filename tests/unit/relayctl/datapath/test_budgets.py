@@ -15,6 +15,7 @@ from relayctl.datapath.budgets import (
     token_bucket,
 )
 from relayctl.reason import PUNTS, Reason
+from relayctl.wire.address import compact
 from tests.unit.relayctl.packets import token
 
 
@@ -39,8 +40,8 @@ def test_a_region_without_a_limit_is_free() -> None:
 @pytest.mark.parametrize(
     ("punt", "refusal", "share", "rest", "limit"),
     [
-        (Reason.PUNT_FIRST, Reason.DROP_TOKEN_BUDGET, 16, Reason.DROP_FIRST_BUDGET, 10_000),
-        (Reason.PUNT_CONTENDED, Reason.DROP_TOKEN_BUDGET, 16, Reason.DROP_FIRST_BUDGET, 10_000),
+        (Reason.PUNT_FIRST, Reason.DROP_TOKEN_BUDGET, 16, Reason.DROP_FIRST_BUDGET, 24_000),
+        (Reason.PUNT_CONTENDED, Reason.DROP_TOKEN_BUDGET, 16, Reason.DROP_FIRST_BUDGET, 24_000),
         (Reason.PUNT_ORPHAN, Reason.DROP_ORPHAN_CLIENT_BUDGET, 4, Reason.DROP_ORPHAN_BUDGET, 2000),
         (Reason.PUNT_RETURN, Reason.DROP_RETURN_BUDGET, 2000, Reason.DROP_RETURN_BUDGET, 10_000),
     ],
@@ -88,7 +89,7 @@ def test_every_punt_costs_something_but_the_answer_whose_flow_counts() -> None:
     ],
 )
 def test_client_buckets(host: str, bucket: int) -> None:
-    assert client_bucket(host) == bucket
+    assert client_bucket(compact(host)) == bucket
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
 from relayctl.datapath.memory_flows import Entry, MemoryFlows
-from relayctl.flow import Flow, FlowKey, pack_flow, pack_key
+from relayctl.flow import Flow, FlowKey, pack_flow
 from relayctl.wire.route_token import Route
 from tests.unit.relayctl.packets import CLIENT, ENDPOINT, ENDPOINT_6, OTHER_ENDPOINT
 
@@ -44,4 +44,4 @@ def test_packed_like_a_map() -> None:
     flows = MemoryFlows(2)
     flow = Flow(ENDPOINT, 7, 5107)
     flows.install(KEY, flow)
-    assert list(flows.batches()) == [(pack_key(KEY), pack_flow(flow))]
+    assert list(flows.batches()) == [(KEY, pack_flow(flow))]

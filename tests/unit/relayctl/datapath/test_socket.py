@@ -72,7 +72,7 @@ def flow(datapath: SocketDatapath) -> Flow:
 
 
 def from_client(payload: bytes, client: Address = CLIENT, vip: int = 1) -> FromClient:
-    return FromClient(payload, client, vip, 0)
+    return FromClient(payload, FlowKey(client, vip), 0)
 
 
 def from_endpoint(
@@ -152,7 +152,7 @@ def test_without_a_flow(
 def test_a_client_packet_goes_to_its_endpoint_and_is_counted(datapath: SocketDatapath) -> None:
     install(datapath)
     verdict = datapath.forward(from_client(DTLS), 20)
-    assert verdict == (Reason.FORWARD, SendInner(ENDPOINT, 5107, CLIENT, 1, DTLS))
+    assert verdict == (Reason.FORWARD, SendInner(ENDPOINT, 5107, KEY, DTLS))
     assert flow(datapath) == Flow(
         ENDPOINT, 7, 5107, TOKEN, born=10, seen_up=20, packets_up=1, bytes_up=len(DTLS)
     )
@@ -168,7 +168,7 @@ def test_the_first_rtp_packet_gives_the_flow_its_ssrc(datapath: SocketDatapath) 
 def test_an_endpoint_packet_goes_to_its_client(datapath: SocketDatapath) -> None:
     install(datapath)
     verdict = datapath.forward(from_endpoint(), 21)
-    assert verdict == (Reason.RETURN, SendOuter(CLIENT, 1, DTLS))
+    assert verdict == (Reason.RETURN, SendOuter(KEY, DTLS))
     assert flow(datapath).seen_down == 21
     assert (flow(datapath).packets_down, flow(datapath).bytes_down) == (1, len(DTLS))
 
@@ -196,9 +196,9 @@ def test_another_endpoint_changes_nothing(datapath: SocketDatapath) -> None:
 def test_legs_of_two_families(datapath: SocketDatapath) -> None:
     install(datapath, KEY_6, ENDPOINT_6)
     up = datapath.forward(from_client(DTLS, CLIENT_6, 2), 20)
-    assert up == (Reason.FORWARD, SendInner(ENDPOINT_6, 5107, CLIENT_6, 2, DTLS))
+    assert up == (Reason.FORWARD, SendInner(ENDPOINT_6, 5107, KEY_6, DTLS))
     down = datapath.forward(from_endpoint(DTLS, ENDPOINT_6, spp_header(CLIENT_6, VIP_6)), 20)
-    assert down == (Reason.RETURN, SendOuter(CLIENT_6, 2, DTLS))
+    assert down == (Reason.RETURN, SendOuter(KEY_6, DTLS))
 
 
 def test_the_source_of_a_live_flow_is_not_looked_at(datapath: SocketDatapath) -> None:
@@ -337,8 +337,8 @@ HEADERS = st.binary(max_size=38) | st.sampled_from(
 )
 PAYLOADS = st.binary(max_size=60) | st.sampled_from([REQUEST, WANTS, ANSWER, REQUEST[:-4]])
 EVENTS = st.one_of(
-    st.builds(FromClient, PAYLOADS, st.just(CLIENT), st.just(1), st.just(0)),
-    st.builds(FromClient, PAYLOADS, st.just(CLIENT_6), st.just(2), st.just(0)),
+    st.builds(FromClient, PAYLOADS, st.just(KEY), st.just(0)),
+    st.builds(FromClient, PAYLOADS, st.just(KEY_6), st.just(0)),
     st.builds(
         *(FromEndpoint, HEADERS, PAYLOADS),
         *(st.sampled_from([ENDPOINT, OTHER_ENDPOINT, ENDPOINT_6]), st.just(5107), st.just(0)),

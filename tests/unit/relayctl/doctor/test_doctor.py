@@ -54,7 +54,8 @@ def test_a_ready_host_fails_nothing_that_it_can_mend(tree: Path) -> None:
 
 def test_each_interface_is_examined(tree: Path) -> None:
     found = run(config(), HOST, tree)
-    for name in ("link", "xdp", "mtu", "lro", "udp-gro", "veth-peer", "rxvlan", "queues"):
+    names = "link", "xdp", "mtu", "lro", "udp-gro", "promiscuous", "veth-peer", "rxvlan", "queues"
+    for name in names:
         assert {f"{name}:outer0", f"{name}:inner0"} <= found.keys()
 
 

@@ -34,18 +34,32 @@ def test_interface_is_down() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "mtu", "mode", "status"),
+    ("mtu", "peer", "mode", "status", "detail"),
     [
-        ("veth", 1500, "native", Status.OK),
-        ("veth", 3498, "native", Status.OK),
-        ("veth", 3499, "native", Status.FAIL),
-        ("veth", 9000, "generic", Status.OK),
-        ("", 9000, "native", Status.OK),
+        (1500, 1500, "native", Status.OK, "1500"),
+        (9000, 3506, "native", Status.OK, "9000"),
+        (1500, 3507, "native", Status.FAIL, "3507 at o0"),
+        (1500, 9000, "generic", Status.OK, "1500"),
     ],
 )
-def test_mtu(kind: str, mtu: int, mode: str, status: Status) -> None:
-    link = dataclasses.replace(VETH, kind=kind, mtu=mtu)
-    judged(links.mtu(link, mode), status, str(mtu))
+def test_mtu_of_a_veth_is_limited_by_its_other_end(
+    mtu: int, peer: int, mode: str, status: Status, detail: str
+) -> None:
+    link = dataclasses.replace(VETH, mtu=mtu)
+    other = dataclasses.replace(PEER, mtu=peer)
+    mend = "ip link set dev o0 mtu 3506" if status is Status.FAIL else ""
+    judged(links.mtu(link, host(link, other), mode), status, detail, mend)
+
+
+def test_mtu_of_a_veth_whose_other_end_is_elsewhere() -> None:
+    link = dataclasses.replace(VETH, mtu=3507)
+    judged(links.mtu(link, host(link), "native"), Status.WARN, "3507", "there: ip link set dev <")
+    judged(links.mtu(VETH, host(VETH), "native"), Status.OK, "1500")
+
+
+def test_mtu_of_hardware_is_the_drivers_matter() -> None:
+    link = dataclasses.replace(NIC, mtu=9000)
+    judged(links.mtu(link, host(link), "native"), Status.OK, "9000")
 
 
 @pytest.mark.parametrize(("feature", "switch"), [("rx-lro", "lro"), ("rx-gro-hw", "rx-gro-hw")])
@@ -63,6 +77,13 @@ def test_gro_forwarding(mode: str, status: Status) -> None:
     on = dataclasses.replace(NIC, features=frozenset({"rx-udp-gro-forwarding"}))
     judged(links.gro_forwarding(on, mode), status, "merged", "rx-udp-gro-forwarding off")
     judged(links.gro_forwarding(NIC, mode), Status.OK, "off")
+
+
+def test_promiscuous() -> None:
+    judged(links.promiscuous(NIC), Status.OK, "off")
+    listened = dataclasses.replace(NIC, promiscuous=True)
+    mend = "ip link set dev eth0 promisc off"
+    judged(links.promiscuous(listened), Status.WARN, "for other machines", mend)
 
 
 def test_veth_peer_without_gro_loses_redirected_frames() -> None:

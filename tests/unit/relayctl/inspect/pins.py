@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from relayctl.flow import pack_flow, pack_key
+from relayctl.flow import pack_flow
 from relayctl.inspect.pinned import Pinned
 from tests.unit.relayctl.memory_datapath import MemoryDatapath
 
@@ -20,7 +20,7 @@ META: dict[str, Any] = {
 
 def batches(datapath: MemoryDatapath) -> Iterator[tuple[bytes, bytes]]:
     """One batch of each key size, as maps give them."""
-    packed = [(pack_key(key), pack_flow(flow)) for key, flow in datapath.flows.items()]
+    packed = [(key, pack_flow(flow)) for key, flow in datapath.flows.items()]
     for size in {len(key) for key, _ in packed}:
         found = [each for each in packed if len(each[0]) == size]
         yield b"".join(key for key, _ in found), b"".join(value for _, value in found)

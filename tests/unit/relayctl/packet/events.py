@@ -5,17 +5,17 @@ from relayctl.packet.actions import Count, Event, FromClient, FromEndpoint
 from relayctl.packet.decide import decide
 from relayctl.reason import Reason
 from relayctl.wire import spp
-from relayctl.wire.address import Address
+from relayctl.wire.address import Address, pack
 from tests.unit.relayctl.fake_view import FakeView
 from tests.unit.relayctl.packets import CLIENT, DTLS, ENDPOINT, spp_header, token
 
 NOW = 5_000_000_000_000
 OUR_KEY = FlowKey(CLIENT, 1)
-SPORT = spp.inner_port(CLIENT)
+SPORT = spp.inner_port(pack(CLIENT))
 
 
 def from_client(payload: bytes, client: Address = CLIENT, vip: int = 1) -> FromClient:
-    return FromClient(payload, client, vip, NOW)
+    return FromClient(payload, FlowKey(client, vip), NOW)
 
 
 def from_endpoint(

@@ -13,6 +13,7 @@ from relayctl.messages import (
     Message,
     NexthopKept,
     NexthopReleased,
+    OwnAddresses,
     ReloadKeys,
     RerouteFlows,
     RetireNexthop,
@@ -21,6 +22,7 @@ from relayctl.messages import (
 )
 from relayctl.packet.commands import PacketCommands, read_keys
 from relayctl.packet.view import RETIRE_AFTER, PacketView
+from relayctl.wire.address import compact, pack
 from relayctl.wire.route_token import Key, KeyFileError, render_key
 from tests.unit.relayctl.memory_datapath import MemoryDatapath
 from tests.unit.relayctl.packets import CLIENT, ENDPOINT, KEY, config
@@ -57,7 +59,7 @@ def test_routes_count_when_all_parts_are_there(fixture: Fixture) -> None:
     assert not fixture.view.is_ready
     fixture.commands.obey(RoutesPart(1, 1, 2, (INNER,)))
     assert fixture.view.is_ready
-    assert fixture.view.nexthop("198.51.100.7") == 1
+    assert fixture.view.nexthop(compact("198.51.100.7")) == 1
     assert fixture.datapath.nexthops()[1].gateway == "10.3.0.1"
 
 
@@ -98,9 +100,16 @@ def test_reroute_gives_a_flow_the_nexthops_of_the_table(fixture: Fixture) -> Non
     assert found.packets_up == 3
 
 
+def test_our_own_addresses_are_no_clients(fixture: Fixture) -> None:
+    fixture.commands.obey(OwnAddresses((CLIENT[0], "::1")))
+    assert fixture.view.refuses(pack(CLIENT))
+    fixture.commands.obey(OwnAddresses(("::1",)))
+    assert not fixture.view.refuses(pack(CLIENT))
+
+
 def test_retire_is_answered(fixture: Fixture) -> None:
     fixture.commands.obey(ROUTES)
-    index = fixture.view.nexthop(ENDPOINT[0])
+    index = fixture.view.nexthop(compact(ENDPOINT[0]))
     assert index
     fixture.commands.obey(RetireNexthop(index))
     fixture.view.stamp += RETIRE_AFTER + 1

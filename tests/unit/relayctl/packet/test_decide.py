@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from relayctl.flow import FlowKey
 from relayctl.packet.actions import (
     Action,
     Count,
@@ -40,7 +41,7 @@ def view() -> FakeView:
 
 
 def test_stale_packets_are_not_worth_a_look(view: FakeView) -> None:
-    event = FromClient(binding_request(token()), CLIENT, 1, NOW - STALE_NS - 1)
+    event = FromClient(binding_request(token()), OUR_KEY, NOW - STALE_NS - 1)
     assert reason_of(event, view) is Reason.SLOW_STALE
 
 
@@ -66,7 +67,7 @@ HOSTS = st.sampled_from(
 ADDRESSES = st.tuples(HOSTS, st.integers(0, 65535))
 TIMES = st.integers(NOW - 2 * STALE_NS, NOW + STALE_NS)
 EVENTS = st.one_of(
-    st.builds(FromClient, PAYLOADS, ADDRESSES, st.integers(1, 2), TIMES),
+    st.builds(FromClient, PAYLOADS, st.builds(FlowKey, ADDRESSES, st.integers(1, 2)), TIMES),
     st.builds(
         FromEndpoint,
         st.binary(max_size=38) | st.builds(spp_header, ADDRESSES, st.sampled_from([VIP, VIP_6])),

@@ -6,7 +6,7 @@ from relayctl.packet.actions import Count, Install, SendInner, SendTransparent
 from relayctl.packet.decide import decide
 from relayctl.reason import Reason
 from relayctl.wire import spp
-from relayctl.wire.address import Address
+from relayctl.wire.address import Address, pack
 from relayctl.wire.route_token import Key
 from tests.unit.relayctl.fake_view import FakeView
 from tests.unit.relayctl.packet.events import (
@@ -55,7 +55,7 @@ def test_authentic_first_packet_installs_and_is_sent_on(view: FakeView) -> None:
             bytes_up=len(request),
         ),
     )
-    assert send == SendInner(ENDPOINT, SPORT, CLIENT, 1, request)
+    assert send == SendInner(ENDPOINT, SPORT, OUR_KEY, request)
     assert count == Count(Reason.SLOW_INSTALLED)
 
 
@@ -63,7 +63,7 @@ def test_authentic_first_packet_installs_and_is_sent_on(view: FakeView) -> None:
 def test_what_raced_its_flow_is_sent_on_and_writes_nothing(view: FakeView, payload: bytes) -> None:
     install_live_flow(view)
     assert decide(from_client(payload), view, NOW) == [
-        SendInner(ENDPOINT, SPORT, CLIENT, 1, payload),
+        SendInner(ENDPOINT, SPORT, OUR_KEY, payload),
         Count(Reason.SLOW_FORWARD),
     ]
 
@@ -132,7 +132,7 @@ def test_orphan_with_a_known_ssrc_goes_to_its_flow_under_the_new_address(view: F
     view.hints.update({9: OUR_KEY})
     moved = ("198.51.100.7", 41000)
     assert decide(from_client(rtp(9), moved), view, NOW) == [
-        SendInner(ENDPOINT, spp.inner_port(moved), moved, 1, rtp(9)),
+        SendInner(ENDPOINT, spp.inner_port(pack(moved)), FlowKey(moved, 1), rtp(9)),
         Count(Reason.SLOW_HINT),
     ]
 
@@ -175,7 +175,7 @@ def test_families_of_client_and_endpoint_do_not_matter(
     assert install.key == FlowKey(client, vip)
     assert (install.flow.endpoint, install.flow.cluster) == (endpoint, cluster)
     assert (install.flow.nexthop_in, install.flow.nexthop_out) == (1, 2)
-    assert send == SendInner(endpoint, spp.inner_port(client), client, vip, request)
+    assert send == SendInner(endpoint, spp.inner_port(pack(client)), install.key, request)
 
 
 @pytest.mark.parametrize("host", ["fe80::1", "::1", "::", "ff02::1", "fd00:2::9", VIP_6[0]])
@@ -190,7 +190,7 @@ def test_transparent_mode_sends_in_the_name_of_the_client() -> None:
     install, send, count = decide(from_client(request), view, NOW)
     assert isinstance(install, Install)
     assert install.flow.sport == 0
-    assert send == SendTransparent(ENDPOINT, CLIENT, request)
+    assert send == SendTransparent(ENDPOINT, OUR_KEY, request)
     assert count == Count(Reason.SLOW_INSTALLED)
 
 

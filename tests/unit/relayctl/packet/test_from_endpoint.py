@@ -32,7 +32,7 @@ def view() -> FakeView:
 def test_return_packet_of_a_live_flow(view: FakeView) -> None:
     install_live_flow(view)
     assert decide(from_endpoint(), view, NOW) == [
-        SendOuter(CLIENT, 1, DTLS),
+        SendOuter(OUR_KEY, DTLS),
         Count(Reason.SLOW_RETURN),
     ]
 
@@ -50,7 +50,7 @@ def test_return_packet_of_a_lost_flow_makes_it_again(view: FakeView) -> None:
     assert (flow.endpoint, flow.cluster, flow.sport, flow.token) == (ENDPOINT, 7, 5107, bytes(8))
     assert flow.state is State.NEW
     assert (flow.packets_down, flow.bytes_down, flow.born) == (1, len(DTLS), units(NOW))
-    assert send == SendOuter(CLIENT, 1, DTLS)
+    assert send == SendOuter(OUR_KEY, DTLS)
     assert count == Count(Reason.SLOW_RECOVERED)
 
 
@@ -100,5 +100,5 @@ def test_a_lost_flow_of_an_ipv6_client_is_made_again(view: FakeView) -> None:
     assert isinstance(install, Install)
     assert install.key == FlowKey(CLIENT_6, 2)
     assert (install.flow.endpoint, install.flow.cluster) == (ENDPOINT_6, 9)
-    assert send == SendOuter(CLIENT_6, 2, DTLS)
+    assert send == SendOuter(install.key, DTLS)
     assert count == Count(Reason.SLOW_RECOVERED)

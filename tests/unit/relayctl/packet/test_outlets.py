@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from relayctl.flow import FlowKey
 from relayctl.packet.actions import SendInner, SendOuter, SendTransparent
 from relayctl.packet.outlets import Outlets
 from relayctl.packet.sockets import PacketSocket, RawSocket
@@ -51,7 +52,7 @@ def test_inner_packets_leave_by_the_socket_of_their_port_and_family(
     sockets: list[PacketSocket], peer: socket.socket
 ) -> None:
     outlets = Outlets(sockets, [], {1: VIP})
-    assert outlets.send(SendInner(address_of(peer), 5100, CLIENT, 1, b"hello"))
+    assert outlets.send(SendInner(address_of(peer), 5100, FlowKey(CLIENT, 1), b"hello"))
     assert peer.recv(100) == spp.encode(spp.Header(CLIENT, VIP)) + b"hello"
 
 
@@ -59,7 +60,7 @@ def test_a_port_that_we_do_not_have_any_more(
     sockets: list[PacketSocket], peer: socket.socket
 ) -> None:
     outlets = Outlets(sockets, [], {1: VIP})
-    assert not outlets.send(SendInner(address_of(peer), 5101, CLIENT, 1, b"hello"))
+    assert not outlets.send(SendInner(address_of(peer), 5101, FlowKey(CLIENT, 1), b"hello"))
 
 
 def test_outer_packets_leave_by_the_vip(
@@ -67,7 +68,7 @@ def test_outer_packets_leave_by_the_vip(
 ) -> None:
     outlets = Outlets(sockets, [], {})
     vip = HOSTS.index(host) + 1
-    assert outlets.send(SendOuter(address_of(peer), vip, b"hello"))
+    assert outlets.send(SendOuter(FlowKey(address_of(peer), vip), b"hello"))
     payload, sender = peer.recvfrom(100)
     assert (payload, sender[0]) == (b"hello", host)
 
@@ -79,9 +80,10 @@ def test_transparent_packets_leave_in_the_name_of_the_client(
     raw = [RawSocket(False), RawSocket(True)]
     client = ("198.51.100.7" if host == HOSTS[0] else "2001:db8:7::7", 40000)
     outlets = Outlets([], raw, {})
-    assert outlets.send(SendTransparent(address_of(peer), client, b"hello"))
+    assert outlets.send(SendTransparent(address_of(peer), FlowKey(client, 1), b"hello"))
     payload, sender = peer.recvfrom(100)
     assert (payload, sender[:2]) == (b"hello", client)
-    assert not outlets.send(SendTransparent(("198.51.100.9", 9), ("2001:db8::1", 9), b""))
+    stranger = FlowKey(("2001:db8::1", 9), 1)
+    assert not outlets.send(SendTransparent(("198.51.100.9", 9), stranger, b""))
     for sock in raw:
         sock.close()

@@ -225,6 +225,7 @@ def test_a_proven_takeover_moves_the_flow(start: Start, peers: Peers) -> None:
     with udp_socket(LOOPBACK) as second:
         client.sendto(binding_request(token(second.getsockname())), process.vip)
         _, relay = second.recvfrom(2000)
+        process.wait_for(lambda message: isinstance(message, Heartbeat) and message.takeovers == 1)
         check = binding_request(b"client-ufrag", transaction=b"twelve bytes")
         second.sendto(header + check, relay)
         assert client.recvfrom(2000)[0] == check
@@ -294,6 +295,31 @@ def test_packets_wait_for_routes_where_the_kernel_forwards(start: Start, peers: 
     flow = process.datapath.flows.get(FlowKey(client.getsockname(), 1))
     assert flow
     assert flow.nexthop_in == flow.nexthop_out != 0
+
+
+def test_what_came_together_is_handled_in_its_order(start: Start, peers: Peers) -> None:
+    process = start(in_kernel=True)  # without routes it does not read
+    client, endpoint = peers
+    requests = [binding_request(token(endpoint.getsockname(), nonce=n)) for n in range(2)]
+    with udp_socket(LOOPBACK) as other, udp_socket(LOOPBACK) as third:
+        for sender, payload in (
+            (client, requests[0]),  # opens a flow
+            (client, DTLS),  # needs it
+            (other, requests[1]),  # opens another
+            (third, requests[1]),  # bears the same token
+            (other, requests[1]),  # has its flow by now
+        ):
+            sender.sendto(payload, process.vip)
+        default = RouteEntry("0.0.0.0/0", ((1, None, 1500),), 0)
+        process.control.send(RoutesPart(1, 0, 1, (default,)))
+        found = [spp.split(endpoint.recv(2000)) for _ in range(5)]
+        senders = [client, client, other, third, other]
+        assert [spp.decode(header).client for header, _ in found] == [
+            sender.getsockname() for sender in senders
+        ]
+    assert [payload for _, payload in found] == [requests[0], DTLS, *[requests[1]] * 3]
+    assert process.count(Reason.SLOW_INSTALLED, at_least=3) == 3
+    assert process.count(Reason.SLOW_FORWARD, at_least=2) == 2
 
 
 def test_a_full_table_drops_and_keeps_what_it_has(start: Start, peers: Peers) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from relayctl.flow import Flow, FlowKey, pack_key
+from relayctl.flow import Flow, FlowKey
 from relayctl.packet.actions import Count, Displace, Event, Install, SendInner, SendOuter
 from relayctl.packet.decide import decide
 from relayctl.packet.routing import Drop, install
@@ -41,7 +41,7 @@ def crowd(view: FakeView, new: int, confirmed: int) -> list[FlowKey]:
     for number in range(new + confirmed):
         key = FlowKey((CLIENT[0], 1000 + number), 1)
         view.flows[key] = Flow(ENDPOINT, 7, 5107, TOKEN, flags=number >= new, born=100 + number)
-        view.tokens.add(TOKEN, pack_key(key))
+        view.tokens.add(TOKEN, key)
         keys.append(key)
     return keys
 

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from relayctl.packet import sockets as packet_sockets
-from relayctl.packet.sockets import PacketSocket, SocketError
-from relayctl.wire.address import Address
+from relayctl.packet.inbox import Datagram, Inbox
+from relayctl.packet.sockets import PacketSocket, SocketError, open_sockets
+from relayctl.wire.address import Address, render, unpack
+from tests.unit.relayctl.packets import config
 
 LOOPBACK = "127.0.0.1"
 
@@ -21,6 +23,10 @@ def free_port(host: str = LOOPBACK) -> int:
         probe.bind((host, 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def received(sock: PacketSocket) -> list[Datagram]:
+    return sock.receive(Inbox())
 
 
 @pytest.fixture
@@ -40,12 +46,11 @@ def test_a_datagram_comes_with_its_sender_time_and_interface(
     local: Address, peer: socket.socket
 ) -> None:
     sock = PacketSocket(local, vip=1, interfaces=True)
-    assert sock.receive() is None
+    assert received(sock) == []
     payload = os.urandom(65000)
     peer.sendto(payload, local)
-    datagram = sock.receive()
-    assert datagram
-    assert (datagram.payload, datagram.sender) == (payload, peer.getsockname())
+    [datagram] = received(sock)
+    assert (datagram.payload, unpack(datagram.sender)) == (payload, peer.getsockname())
     assert abs(time.time_ns() - datagram.received_at) < 1e9
     assert datagram.interface == socket.if_nametoindex("lo")
     sock.close()
@@ -66,11 +71,11 @@ def test_what_a_full_socket_drops_is_counted(
     sock = PacketSocket(local, vip=1)
     for _ in range(100):
         peer.sendto(bytes(1000), local)
-    received = 0
-    while sock.receive():
-        received += 1
-    assert 0 < received < 100
-    assert received + sock.drops() == 100
+    count = 0
+    while batch := received(sock):
+        count += len(batch)
+    assert 0 < count < 100
+    assert count + sock.drops() == 100
     sock.close()
 
 
@@ -97,12 +102,11 @@ def test_ipv6_datagrams_come_with_a_canonical_sender_and_their_interface() -> No
         peer.settimeout(2)
         sender = peer.getsockname()[:2]
         peer.sendto(b"hello", local)
-        datagram = sock.receive()
-        assert datagram
-        assert (datagram.payload, datagram.sender) == (b"hello", sender)
+        [datagram] = received(sock)
+        assert (datagram.payload, unpack(datagram.sender)) == (b"hello", sender)
         assert abs(time.time_ns() - datagram.received_at) < 1e9
         assert datagram.interface == socket.if_nametoindex("lo")
-        assert sock.send(b"back", datagram.sender)
+        assert sock.send(b"back", unpack(datagram.sender))
         assert peer.recvfrom(100)[0] == b"back"
     sock.close()
 
@@ -113,8 +117,8 @@ def test_a_socket_takes_one_family_only() -> None:
     any_4 = PacketSocket(("0.0.0.0", port), vip=1)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
         peer.sendto(b"hello", (LOOPBACK, port))
-    assert any_6.receive() is None
-    assert any_4.receive()
+    assert received(any_6) == []
+    assert received(any_4)
     any_4.close()
     any_6.close()
 
@@ -122,3 +126,31 @@ def test_a_socket_takes_one_family_only() -> None:
 def test_an_ipv6_address_that_is_not_ours() -> None:
     with pytest.raises(SocketError, match=r"\[2001:db8::1\]:3478.*add 2001:db8::1/128"):
         PacketSocket(("2001:db8::1", 3478), vip=1)
+
+
+def test_a_heir_reads_what_was_sent_to_its_predecessor(local: Address, peer: socket.socket) -> None:
+    relay = config(
+        datapath="socket",
+        interface=[],
+        inner_address=[LOOPBACK],
+        inner_port_base=free_port(),
+        inner_ports=2,
+        dev_local=True,
+        vip=[{"id": 9, "public": render(local)}],
+    )
+    opened = open_sockets(relay)
+    places = [local, *((LOOPBACK, port) for port in relay.inner_port_range)]
+    for place in places:
+        peer.sendto(b"hello", place)
+    heirs = open_sockets(relay, [os.dup(sock.fileno()) for sock in opened])
+    for sock in opened:
+        sock.close()
+    assert [(sock.vip, sock.sport) for sock in heirs] == [
+        (9, 0),
+        *((0, port) for port in relay.inner_port_range),
+    ]
+    for sock, place in zip(heirs, places, strict=True):
+        assert [datagram.payload for datagram in received(sock)] == [b"hello"]
+        assert sock.send(b"back", peer.getsockname())
+        assert peer.recvfrom(100) == (b"back", place)
+        sock.close()

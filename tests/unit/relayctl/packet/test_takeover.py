@@ -50,7 +50,7 @@ def view() -> FakeView:
 def test_the_request_goes_to_the_other_endpoint_and_the_flow_stays(view: FakeView) -> None:
     before = dict(view.flows)
     assert decide(from_client(WANTS), view, NOW) == [
-        SendInner(OTHER_ENDPOINT, SPORT, CLIENT, 1, WANTS),
+        SendInner(OTHER_ENDPOINT, SPORT, OUR_KEY, WANTS),
         Count(Reason.SLOW_TAKEOVER),
     ]
     assert view.flows == before
@@ -60,7 +60,7 @@ def test_the_request_goes_to_the_other_endpoint_and_the_flow_stays(view: FakeVie
 def test_an_honest_client_takes_its_address_over(view: FakeView) -> None:
     decide(from_client(WANTS), view, NOW)
     assert decide(from_endpoint(CHECK, OTHER_ENDPOINT), view, NOW) == [
-        SendOuter(CLIENT, 1, CHECK),
+        SendOuter(OUR_KEY, CHECK),
         Count(Reason.SLOW_TAKEOVER_CHECK),
     ]
     answer = binding_response(CHECK_ID)
@@ -74,7 +74,7 @@ def test_an_honest_client_takes_its_address_over(view: FakeView) -> None:
     assert (flow.nexthop_in, flow.nexthop_out, flow.ssrc) == (1, 2, 0)
     assert (flow.born, flow.seen_up, flow.seen_down) == (units(NOW), units(NOW), 0)
     assert (flow.packets_up, flow.bytes_up, flow.contended, flow.answers) == (0, 0, 0, 0)
-    assert send == SendInner(OTHER_ENDPOINT, SPORT, CLIENT, 1, answer)
+    assert send == SendInner(OTHER_ENDPOINT, SPORT, OUR_KEY, answer)
     assert count == Count(Reason.SLOW_REPOINTED)
     assert not len(view.pending)
 
@@ -101,7 +101,7 @@ def test_an_error_response_proves_nothing(view: FakeView) -> None:
     decide(from_endpoint(CHECK, OTHER_ENDPOINT), view, NOW)
     answer = binding_response(CHECK_ID, kind=0x0111)
     assert decide(from_client(answer), view, NOW) == [
-        SendInner(ENDPOINT, SPORT, CLIENT, 1, answer),
+        SendInner(ENDPOINT, SPORT, OUR_KEY, answer),
         Count(Reason.SLOW_FORWARD),
     ]
 
@@ -194,3 +194,14 @@ def test_the_oldest_takeover_goes_when_there_are_too_many() -> None:
     assert len(takeovers) == CAPACITY
     assert {keys[0], keys[2]}.isdisjoint(takeovers)
     assert {keys[1], keys[-1]} <= set(takeovers)
+
+
+def test_takeovers_that_are_over_are_forgotten() -> None:
+    takeovers = Takeovers()
+    keys = [FlowKey(("198.51.100.7", port), 1) for port in range(4)]
+    for now, key in enumerate(keys):
+        takeovers.contend(key, Target(OTHER_ENDPOINT, 7, b"prefix.."), now)
+    takeovers.purge(LIFE_NS + 1)
+    assert list(takeovers) == keys[2:]
+    takeovers.purge(LIFE_NS + 3)
+    assert len(takeovers) == 0

@@ -1,6 +1,6 @@
 import sys
 
-from relayctl.flow import Flow, FlowKey, pack_key
+from relayctl.flow import Flow, FlowKey
 from relayctl.packet.token_flows import (
     MAX_CONFIRMED,
     MAX_NEW,
@@ -27,7 +27,7 @@ class Table(dict[FlowKey, Flow]):
 
     def put(self, index: TokenFlows, key: FlowKey, token: bytes = TOKEN, flags: int = 0) -> None:
         self[key] = Flow(ENDPOINT, 7, 5107, token, flags=flags, born=100, seen_up=100)
-        index.add(token, pack_key(key))
+        index.add(token, key)
 
 
 def test_flows_of_a_token_in_the_order_they_came() -> None:
@@ -85,7 +85,7 @@ def test_many_flows_at_once() -> None:
     tokens = [TOKEN, OTHER, UNKNOWN, TOKEN, TOKEN, UNKNOWN]
     for key, token in zip(KEYS, tokens, strict=False):
         table[key] = Flow(ENDPOINT, 7, 5107, token)
-    index.adopt((flow.token, pack_key(key)) for key, flow in table.items())
+    index.adopt((flow.token, key) for key, flow in table.items())
     assert [key for key, _ in index.crowd(TOKEN, table.read)] == [KEYS[0], KEYS[3], KEYS[4]]
     assert [key for key, _ in index.crowd(OTHER, table.read)] == [KEYS[1]]
     assert len(index) == 2
@@ -95,21 +95,21 @@ def test_a_flow_that_ended_is_forgotten_without_a_read() -> None:
     index, table = TokenFlows(), Table()
     for key in KEYS[:3]:
         table.put(index, key)
-    index.forget(TOKEN, pack_key(KEYS[1]))
-    index.forget(TOKEN, pack_key(KEYS[9]))
-    index.forget(OTHER, pack_key(KEYS[0]))
+    index.forget(TOKEN, KEYS[1])
+    index.forget(TOKEN, KEYS[9])
+    index.forget(OTHER, KEYS[0])
     assert table.reads == 0
     assert [key for key, _ in index.crowd(TOKEN, table.read)] == [KEYS[0], KEYS[2]]
-    index.forget(TOKEN, pack_key(KEYS[0]))
+    index.forget(TOKEN, KEYS[0])
     assert [key for key, _ in index.crowd(TOKEN, table.read)] == [KEYS[2]]
-    index.forget(TOKEN, pack_key(KEYS[0]))
-    index.forget(TOKEN, pack_key(KEYS[2]))
+    index.forget(TOKEN, KEYS[0])
+    index.forget(TOKEN, KEYS[2])
     assert len(index) == 0
 
 
 def test_a_token_with_one_flow_takes_little_memory() -> None:
     index = TokenFlows()
-    index.add(TOKEN, pack_key(KEYS[0]))
+    index.add(TOKEN, bytes(KEYS[0]))
     [known] = index._keys.values()
     assert sys.getsizeof(known) <= 48
 
