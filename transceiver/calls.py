@@ -59,7 +59,7 @@ class Calls:
         self._around = around
         self._minter = minter
         self._live: dict[str, Call] = {}
-        self._subjects: dict[str, str] = {}  # of live calls, by token
+        self._waiting: dict[str, str] = {}  # token -> subject of calls that were not connected yet
         self._ended: OrderedDict[str, _Ended] = OrderedDict()
 
     def __len__(self) -> int:
@@ -70,10 +70,13 @@ class Calls:
 
     def half_open(self) -> Counter[str]:
         """Calls that are not connected yet, by subject."""
-        waiting = (State.NEW, State.CONNECTING)
-        return Counter(
-            self._subjects[token] for token, call in self._live.items() if call.state in waiting
-        )
+        for token in [token for token in self._waiting if not self._is_waiting(token)]:
+            del self._waiting[token]
+        return Counter(self._waiting.values())
+
+    def _is_waiting(self, token: str) -> bool:
+        call = self._live.get(token)
+        return call is not None and call.state in (State.NEW, State.CONNECTING)
 
     def create(
         self, offer: str, vips: tuple[Address, ...], dialect: DialectName, subject: str = ""
@@ -105,7 +108,7 @@ class Calls:
         )
         answer = call.begin()
         self._live[token] = call
-        self._subjects[token] = subject
+        self._waiting[token] = subject
         return call_id.render(), answer
 
     def restart(self, call_id: str, offer: str) -> str:
@@ -148,7 +151,7 @@ class Calls:
 
     def _forget(self, call: Call) -> None:
         self._live.pop(call.id.token, None)
-        self._subjects.pop(call.id.token, None)
+        self._waiting.pop(call.id.token, None)
         now = self._around.mux.clock()
         self._ended[call.id.token] = _Ended(call.id, now, call.describe())
         self._expire()

@@ -10,27 +10,31 @@ LIMIT_MS = 250  # later ones count as this late
 
 
 class Lateness:
-    """A histogram of milliseconds for each of the last seconds."""
+    """A histogram of milliseconds for each of the last seconds, and one of all of them."""
 
     def __init__(self) -> None:
         self._seconds = [_empty() for _ in range(WINDOW_S + 1)]
         self._second = 0  # the present one
         self._present = self._seconds[0]
+        self._all = _empty()
+        self._count = 0
 
     def add(self, late: float, now: float, count: int = 1) -> None:
         """`count` things were `late` seconds late; negative is punctual."""
         if int(now) != self._second:
             self._go_on(int(now))
         bucket = int(late * 1000)
-        self._present[0 if bucket < 0 else bucket if bucket < LIMIT_MS else LIMIT_MS] += count
+        bucket = 0 if bucket < 0 else bucket if bucket < LIMIT_MS else LIMIT_MS
+        self._present[bucket] += count
+        self._all[bucket] += count
+        self._count += count
 
     def quantile(self, share: float, now: float) -> float:
         """Seconds that `share` of all were not later than, in whole milliseconds up; 0 if none."""
         self._go_on(int(now))
-        totals = [sum(column) for column in zip(*self._seconds, strict=True)]
-        wanted = share * sum(totals)
+        wanted = share * self._count
         seen = 0
-        for bucket, total in enumerate(totals):
+        for bucket, total in enumerate(self._all):  # as a rule one of the first
             seen += total
             if total and seen >= wanted:
                 return (bucket + 1) / 1000
@@ -39,7 +43,12 @@ class Lateness:
     def _go_on(self, second: int) -> None:
         """Forget what is too old."""
         for passed in range(max(self._second + 1, second - WINDOW_S), second + 1):
-            self._seconds[passed % len(self._seconds)] = _empty()
+            slot = passed % len(self._seconds)
+            for bucket, count in enumerate(self._seconds[slot]):
+                if count:
+                    self._all[bucket] -= count
+                    self._count -= count
+            self._seconds[slot] = _empty()
         self._second = max(self._second, second)
         self._present = self._seconds[self._second % len(self._seconds)]
 

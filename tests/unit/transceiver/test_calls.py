@@ -66,7 +66,7 @@ def test_half_open_calls_are_counted_by_subject_until_they_are_connected(world: 
     world.calls.hang_up(other.call_id)
     assert not world.calls.half_open()
     world.calls.hang_up(client.call_id)
-    assert not world.calls._subjects
+    assert not world.calls._waiting
 
 
 def test_a_subject_has_no_place_for_more_half_open_calls(monkeypatch: pytest.MonkeyPatch) -> None:
