@@ -13,7 +13,7 @@ from relayctl.datapath.base import NEXTHOP, ROUTE_KEY
 from relayctl.flow import CONFIRMED, KEY_V4, KEY_V6, VALUE
 
 FLOW_H = Path("bpf/flow.h").read_text()
-KEY = ["client", "client_port", "vip"]
+KEY = ["client", "vip"]
 ROUTE_KEY_FIELDS = ["tag", "seal", "valid"]
 FLOW = [
     "token",
@@ -71,11 +71,23 @@ def offsets(layout: struct.Struct, joined: tuple[int, ...] = ()) -> list[int]:
 def test_compiler_and_python_agree(
     name: str, fields: list[str], layout: struct.Struct, joined: tuple[int, ...]
 ) -> None:
-    bcc = pytest.importorskip("bcc")
-    os.environ["BCC_KERNEL_SOURCE"] = str(compiler.SOURCE)
     claims = [f"sizeof(struct {name}) == {layout.size}"]
     for field, offset in zip(fields, offsets(layout, joined), strict=True):
         claims.append(f"__builtin_offsetof(struct {name}, {field}) == {offset}")
+    expect(claims)
+
+
+@pytest.mark.parametrize("name", ["flow_key_v4", "flow_key_v6"])
+def test_the_port_of_a_client_follows_its_address(name: str) -> None:
+    """Python has both as one field."""
+    end = f"sizeof(((struct {name} *)0)->client)"
+    expect([f"__builtin_offsetof(struct {name}, client_port) == {end}"])
+
+
+def expect(claims: list[str]) -> None:
+    """Raises unless the compiler agrees."""
+    bcc = pytest.importorskip("bcc")
+    os.environ["BCC_KERNEL_SOURCE"] = str(compiler.SOURCE)
     asserts = "\n".join(f'_Static_assert({claim}, "{claim}");' for claim in claims)
     text = f'#include <linux/types.h>\n#include "flow.h"\n#include "token.h"\n{asserts}'
     bcc.BPF(text=text.encode(), cflags=compiler.flags([])).cleanup()

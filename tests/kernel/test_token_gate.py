@@ -119,7 +119,6 @@ def test_both_halves_of_a_secret_matter(relay: Rig, half: int) -> None:
 
 def test_keys_come_and_go_without_loss_for_the_others(relay: Rig) -> None:
     """A key that stays is never missing, not even for the moment of the change."""
-    sent = [frame(CLIENT, VIP, request(token())) for _ in range(400)]
     is_over = threading.Event()
     changes = 0
 
@@ -132,11 +131,15 @@ def test_keys_come_and_go_without_loss_for_the_others(relay: Rig) -> None:
 
     thread = threading.Thread(target=rotating)
     thread.start()
-    counts = relay.run(sent, times=8)
+    counts: Counter[Reason] = Counter()
+    before = changes
+    while changes < before + 3:
+        relay.datapath.beat(now())
+        counts.update(relay.run(frame(CLIENT, VIP, request(token())) for _ in range(400)))
     is_over.set()
     thread.join()
-    assert changes > 2
-    assert counts == {Reason.PUNT_FIRST: 400 * 8}
+    assert counts[Reason.PUNT_FIRST] >= 400
+    assert counts.keys() <= {Reason.PUNT_FIRST, Reason.DROP_FIRST_BUDGET}  # authentic, all of them
 
 
 @pytest.mark.parametrize(
