@@ -61,7 +61,7 @@ static __always_inline u32 current_unit(void)
         return 0;
     u64 last = *known;
     u32 tick = bpf_jiffies64();
-    if ((u32)last - tick - 1 < UNIT_NS / TICK_NS)
+    if (last && (u32)last - tick - 1 < UNIT_NS / TICK_NS)
         return last >> 32;
     u64 now = bpf_ktime_get_ns();
     u32 left = UNIT_NS - (now & (UNIT_NS - 1));
