@@ -127,7 +127,7 @@ class NewCalls:
             behind = calls.slowest_ns > BEHIND_NS
             return Offer(calls.carried, 1.0 if behind else max(0, calls.lost) / calls.sent)
 
-        guess = 1e9 / self.offer(CALLS // 2, 5_000.0).cpu_ns
+        guess = self.offer(BURST, None).carried  # more than it takes, so batches are large
         return search.highest_lossless(offer, guess)
 
     def _installed(self, first: int, count: int) -> int:
