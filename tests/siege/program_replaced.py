@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 
 from relayctl.config import RelayConfig
@@ -16,7 +18,7 @@ from tests.lab import relay_counts
 from tests.report import Target
 from tests.siege.newcomers import Echo
 from tests.siege.stage import Stage, lost, stage, talk
-from tests.siege.stream import burst_for, stream
+from tests.siege.stream import Stream, burst_for, stream
 
 TIMES = 200
 PAUSE_S = 0.02  # between two replacements
@@ -39,31 +41,56 @@ def measure(times: int) -> Findings:
         with echo, stream(scene, echo, scene.site.transceiver, "eth0") as load:
             sustained = load.lossless_rate()
             counts = relay_counts.settled(scene.services)
-            unharmed, before = lost(lean), load.sink.seen()  # the search overruns cables
-            rate = sustained * LOAD
+            unharmed = lost(lean)  # the search overruns cables
             with Program.open(spec.pins / "program") as old:
                 scene.site.relay.call(lambda: xdp.load(spec))
-                with (
-                    Program.open(spec.pins / "program") as new,
-                    load.source.going_on(rate, burst_for(rate)) as sent,
-                ):
-                    scene.site.relay.call(lambda: _replace(spec, old, new, times))
-            time.sleep(PAUSE_S)
-            arrived = load.sink.seen().packets - before.packets
+                with Program.open(spec.pins / "program") as new:
+                    expect(old.id != new.id, "the new program is the old one")
+                    idle = _replace(scene, spec, load, sustained * LOAD, [old], times)
+                    found = _replace(scene, spec, load, sustained * LOAD, [old, new], times)
             counted = relay_counts.settled(scene.services).since(counts)
         harm = {way: count - unharmed[way] for way, count in lost(lean).items()}
         heard = talk(lean)
-    expect(sent[0].frames > times, "the stream ran dry")
+    expect(found.sent > times, "the stream ran dry")
     return Findings(
         {
             "program_replaced": times,
-            "program_replaced_lost": sent[0].frames - arrived + sum(harm.values()),
-            "program_replaced_load": round(sent[0].rate / sustained, 2),
+            "program_replaced_lost": found.sent - found.arrived + sum(harm.values()),
+            "program_replaced_load": round(found.rate / sustained, 2),
         },
-        {"sustained_rate": round(sustained), "rate": round(sent[0].rate), "sent": sent[0].frames}
-        | {"arrived": arrived, "lost_by_search": unharmed, "lost": harm, "talk": heard}
-        | {"counted": counted.nonzero()},
+        {"sustained_rate": round(sustained), "stream": asdict(found), "lost": harm}
+        | {"stream_without_replacement": asdict(idle), "lost_by_search": unharmed}
+        | {"talk": heard, "counted": counted.nonzero()},
     )
+
+
+@dataclass(frozen=True)
+class _Streamed:
+    sent: int
+    arrived: int
+    rate: float
+
+
+def _replace(
+    scene: Stage, spec: Spec, load: Stream, rate: float, programs: Sequence[Program], times: int
+) -> _Streamed:
+    """`programs` take turns on every interface, the last one first, while the stream goes on. A
+    single one stays: what is lost then is no fault of a replacement."""
+
+    def replace() -> None:
+        for number in range(times):
+            program = programs[(number + 1) % len(programs)]
+            for each in spec.interfaces:
+                links.attach(spec.pins.parent, each.name, each.carrier, program, spec.mode)
+            time.sleep(PAUSE_S)
+            on = {xdp_on(each.carrier).native for each in spec.interfaces}
+            expect(on == {program.id}, f"programs {on} are attached, not {program.id}")
+
+    before = load.sink.seen().packets
+    with load.source.going_on(rate, burst_for(rate)) as sent:
+        scene.site.relay.call(replace)
+    time.sleep(PAUSE_S)
+    return _Streamed(sent[0].frames, load.sink.seen().packets - before, sent[0].rate)
 
 
 def _spec(scene: Stage) -> Spec:
@@ -78,15 +105,3 @@ def _spec(scene: Stage) -> Spec:
             kernel.close()
 
     return asyncio.run(make())
-
-
-def _replace(spec: Spec, old: Program, new: Program, times: int) -> None:
-    """Old and new program take turns on every interface."""
-    expect(old.id != new.id, "the new program is the old one")
-    for number in range(times):
-        program = old if number % 2 else new
-        for each in spec.interfaces:
-            links.attach(spec.pins.parent, each.name, each.carrier, program, spec.mode)
-        time.sleep(PAUSE_S)
-        on = {xdp_on(each.carrier).native for each in spec.interfaces}
-        expect(on == {program.id}, f"programs {on} are attached, not {program.id}")
