@@ -46,7 +46,7 @@ test-kernels: setup ## load, attach and test on stock Debian kernels in QEMU; bu
 	@$(PYTHON) -m tests.kernels.run $(if $(KERNEL),--kernel $(KERNEL))
 
 test: setup lint ## trust it: everything below
-	$(MAKE) -j3 --output-sync=target test-hostile test-path test-unit test-kernel # at once: none measures time
+	$(MAKE) -j4 --output-sync=target test-hostile test-path test-unit test-kernel # at once: none measures time
 	$(MAKE) test-lab test-browser
 
 lint: setup ## style, types, import directions
@@ -72,7 +72,7 @@ HOSTILE := $(wildcard tests/lab/test_hostile_*.py tests/lab/test_bad_*.py)
 test-hostile: ## bad input and bad starts, in network namespaces (root)
 	$(PYTEST) -q $(HOSTILE)
 
-PATH_TESTS := $(wildcard tests/lab/test_siege_*.py) $(addprefix tests/lab/test_,hijack.py reach.py nexthops.py)
+PATH_TESTS := $(wildcard tests/lab/test_siege_*.py) $(addprefix tests/lab/test_,hijack.py reach.py nexthops.py dead_relay.py workers.py)
 
 test-path: ## the relay between clients, endpoints and attackers, in network namespaces (root)
 	LAB_PREFIX=fp- $(PYTEST) -q -m "not slow" $(PATH_TESTS)
