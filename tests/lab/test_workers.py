@@ -87,7 +87,7 @@ class Talk:
 def test_calls_land_on_both_workers_and_lose_nothing(deployment: Deployment) -> None:
     services, site = deployment.services, deployment.site
     talk = Talk(deployment)
-    time.sleep(2)
+    time.sleep(2)  # they talk: 100 packets
     flows = [flow for flow in services.flows() if flow["state"] == "confirmed"]
     calls = talk.stop()
     both = {render(endpoint) for endpoint in endpoints(deployment)}

@@ -5,6 +5,7 @@ pauses stay pauses and its own buffer does the rest. Lost packets are repaired b
 back, in their place in time. The third mode plays what it hears as a model's voice is played.
 """
 
+import abc
 import enum
 import math
 
@@ -67,7 +68,7 @@ class Mirror:
         return {}
 
 
-class _Listener:
+class _Listener(abc.ABC):
     """What the modes that decode have in common."""
 
     def __init__(self, outlet: Outlet) -> None:
@@ -89,8 +90,8 @@ class _Listener:
             for sound in self._uplink.timer(now):
                 self._hear(sound)
 
-    def _hear(self, sound: Sound) -> None:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def _hear(self, sound: Sound) -> None: ...
 
     def pause(self) -> None:
         self._silent = True
