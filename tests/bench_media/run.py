@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tests.bench_media.run", description=__doc__)
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
+    parser.add_argument("--only", nargs="+", action="extend", default=[], metavar="NAME")
     parser.add_argument("--quick", action="store_true")
     return parser.parse_args(argv)
 

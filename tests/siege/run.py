@@ -57,7 +57,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Lay siege to a live relay")
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these alone")
+    parser.add_argument(
+        "--only", nargs="+", action="extend", default=[], metavar="NAME", help="these alone"
+    )
     parser.add_argument("--quick", action="store_true", help="fewer tries")
     return parser.parse_args(arguments)
 
