@@ -4,7 +4,7 @@ PYTEST := $(PYTHON) -m pytest
 SOURCES := relayctl transceiver signaling tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-bench up down demo figures bench bench-media siege fuzz test-kernels test lint format test-unit test-kernel test-hostile test-path test-lab test-browser lock clean
+.PHONY: help setup setup-bench up down demo figures bench bench-media conversations siege fuzz test-kernels test lint format test-unit test-kernel test-hostile test-path test-lab test-browser lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,8 +18,8 @@ setup-bench:
 # Some shells export HOST as the machine's name; only `make up HOST=...` means ours.
 UP_HOST := $(if $(filter command\ line,$(origin HOST)),--host $(HOST))
 
-up: setup ## talk to it: services stay up, open http://localhost:8080 (PORT=, HOST=<address> adds https)
-	@$(PYTHON) -m tests.lab.up $(if $(PORT),--port $(PORT)) $(UP_HOST)
+up: setup ## talk to it: services stay up, open http://localhost:8080 (PORT=, BACKEND=echo, HOST=<address> adds https)
+	@$(PYTHON) -m tests.lab.up $(if $(PORT),--port $(PORT)) $(UP_HOST) $(if $(BACKEND),--backend $(BACKEND))
 
 down: ## stop what `make up` started
 	@if [ -x $(PYTHON) ]; then $(PYTHON) -m tests.lab.down; else echo "nothing was up"; fi
@@ -38,6 +38,9 @@ bench-media: setup-bench ## measure: calls per core, sound under loss, set-ups, 
 
 siege: setup ## measure: floods, spoofing, takeover, replacement under load; build/siege/report.json
 	@$(PYTHON) -m tests.siege.run $(if $(ONLY),--only $(ONLY))
+
+conversations: setup ## measure: scripted conversations, barge-in, pauses, positions, dying backends; build/conversations/report.json (12 minutes)
+	@$(PYTHON) -m tests.conversations.run $(if $(ONLY),--only $(ONLY))
 
 fuzz: setup ## the program against the model, FRAMES=1000000 SEED=; then the codecs, SECONDS=60 each; build/fuzz/report.json
 	@$(PYTHON) -m tests.fuzz.run $(if $(FRAMES),--frames $(FRAMES)) $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))

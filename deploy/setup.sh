@@ -30,7 +30,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 # The environment comes from Debian's own interpreter, since that is the one which has bcc.
-want=$(cat requirements.lock pyproject.toml tests/browser/package-lock.json 2>/dev/null | sha256sum | cut -d' ' -f1)-$profile
+want=$(cat requirements.lock pyproject.toml tests/*/package-lock.json 2>/dev/null | sha256sum | cut -d' ' -f1)-$profile
 if [ "$(cat .venv/.setup 2>/dev/null)" = "$want" ]; then
     say "up to date"
     exit 0

@@ -30,7 +30,10 @@ from signaling.registry import Registry
 from signaling.request_log import REQUEST_ID, RequestLog
 from signaling.steering import Transceiver
 
-ALLOWED_HEADERS = ("authorization", "content-type", "x-openai-agents-sdk", "x-request-id")
+ALLOWED_HEADERS = (
+    *("authorization", "content-type", "openai-beta", "x-openai-agents-sdk"),
+    "x-request-id",
+)
 EXPOSED_HEADERS = ("Location", "Retry-After", REQUEST_ID)
 PREFLIGHT_S = 600  # a browser need not ask again for so long
 

@@ -15,6 +15,7 @@ from relayctl.wire.route_token import Key, TokenError, open_token
 from signaling.control import DEFAULT_RETRY_S, Control, Created, Unreachable
 from signaling.refusal import Code, Refused
 from signaling.registry import Registry
+from signaling.session import Session
 from signaling.steering import FULL, Fleet, Ingress, place
 
 MAX_TRIES = 3  # transceivers asked for one call
@@ -40,7 +41,7 @@ class Calls:
         self._clusters = clusters
         self._dice = dice
 
-    async def create(self, offer: str, dialect: str) -> Created:
+    async def create(self, offer: str, dialect: str, session: Session | None = None) -> Created:
         """Place a call and begin it. A transceiver that fails is skipped. Raises `Refused`."""
         tried: set[Address] = set()
         full: Refused | None = None
@@ -51,7 +52,9 @@ class Calls:
             endpoint = placement.transceiver.endpoint
             tried.add(endpoint)
             try:
-                return await self._control.create(endpoint, offer, placement.ingress.vips, dialect)
+                return await self._control.create(
+                    endpoint, offer, placement.ingress.vips, dialect, session
+                )
             except Unreachable:
                 self._registry.out(endpoint)
             except Refused as refused:

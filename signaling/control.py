@@ -15,11 +15,14 @@ from relayctl.wire import address
 from relayctl.wire.address import Address
 from relayctl.wire.call_id import CallId, CallIdError, parse
 from signaling.refusal import Code, Refused
+from signaling.session import Session
 
 TIMEOUT = httpx.Timeout(2.0, connect=1.0)  # seconds; an answer takes ~10 ms of CPU there
 READY_TIMEOUT = httpx.Timeout(0.5)
 DEFAULT_RETRY_S = 5
 MAX_RETRY_S = 60
+
+_PARAMS = {"offer": "sdp", "session": "session"}  # the transceiver's name -> the client's
 
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _CREATE = {
@@ -61,10 +64,18 @@ class Control:
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     async def create(
-        self, endpoint: Address, offer: str, vips: tuple[Address, ...], dialect: str
+        self,
+        endpoint: Address,
+        offer: str,
+        vips: tuple[Address, ...],
+        dialect: str,
+        session: Session | None = None,
     ) -> Created:
         """Begin a call. Raises `Refused` (`all_full` when it has no slot) or `Unreachable`."""
-        body = {"offer": offer, "vips": [address.render(vip) for vip in vips], "dialect": dialect}
+        body: dict[str, Any] = {"offer": offer, "vips": [address.render(vip) for vip in vips]}
+        body["dialect"] = dialect
+        if session:
+            body["session"] = session
         reply = await self._send("POST", endpoint, "", body)
         if reply.status_code != 201:
             raise _refusal(endpoint, reply, _CREATE)
@@ -129,12 +140,13 @@ def _refusal(endpoint: Address, reply: httpx.Response, known: Mapping[int, Code]
         return _nonsense(endpoint, reply)
     error = _error(reply)
     message = error.get("message")
-    if code is Code.BAD_SDP and error.get("param") != "offer":
+    param = _PARAMS.get(str(error.get("param")))
+    if code is Code.BAD_SDP and param is None:
         return _nonsense(endpoint, reply)  # it minds something that we added
     refused = Refused(
         code,
         message if isinstance(message, str) and message else f"the transceiver says {code}",
-        param="sdp" if error.get("param") == "offer" else None,
+        param=param,
         retry_after_s=_retry_after(reply) if reply.status_code in (429, 503) else None,
     )
     theirs = error.get("code")

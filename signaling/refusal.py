@@ -14,6 +14,8 @@ class Code(enum.StrEnum):
 
     BAD_SDP = "bad_sdp"
     BAD_JSON = "bad_json"
+    BAD_FORM = "bad_form"
+    BAD_SESSION = "bad_session"
     CALL_NOT_FOUND = "call_not_found"
     NO_SUCH_ROUTE = "no_such_route"
     METHOD_NOT_ALLOWED = "method_not_allowed"
@@ -34,6 +36,8 @@ class Code(enum.StrEnum):
 STATUS = {
     Code.BAD_SDP: 400,
     Code.BAD_JSON: 400,
+    Code.BAD_FORM: 400,
+    Code.BAD_SESSION: 400,
     Code.CALL_NOT_FOUND: 404,
     Code.NO_SUCH_ROUTE: 404,
     Code.METHOD_NOT_ALLOWED: 405,

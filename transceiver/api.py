@@ -20,10 +20,13 @@ from starlette.routing import Route
 from relayctl.wire import address
 from relayctl.wire.address import Address, AddressError
 from transceiver.admission import Refusal, Refused
-from transceiver.calls import CallError, Calls, DialectName, Reason
+from transceiver.calls import CallError, Calls, Reason
+from transceiver.dialects.choice import DialectName
+from transceiver.dialects.reading import WANTED, fits, loads
 from transceiver.sdp import SdpError
 
 MAX_BODY = 256 * 1024  # bytes; offers are below 10 KiB
+MAX_SESSION = 64 * 1024
 MAX_VIPS = 4
 MAX_SUBJECT = 128  # characters
 RETRY_AFTER_S = 1
@@ -60,7 +63,9 @@ def create_app(
         offer = _text(body, "offer")
         vips = _vips(body)
         try:
-            call_id, answer = calls.create(offer, vips, _dialect(body), _subject(body))
+            call_id, answer = calls.create(
+                offer, vips, _dialect(body), _subject(body), _session(body)
+            )
         except ValueError as error:
             if isinstance(error, SdpError):
                 raise
@@ -70,6 +75,10 @@ def create_app(
     async def restart(request: Request) -> Response:
         body = await _body(request)
         return JSONResponse({"answer": calls.restart(_call_id(request), _text(body, "offer"))})
+
+    async def finish(request: Request) -> Response:
+        calls.finish(_call_id(request))
+        return Response(status_code=202)
 
     async def hang_up(request: Request) -> Response:
         calls.hang_up(_call_id(request))
@@ -110,6 +119,7 @@ def create_app(
         routes=[
             Route("/v1/calls", guarded(create), methods=["POST"]),
             Route("/v1/calls/{id}/restart", guarded(restart), methods=["POST"]),
+            Route("/v1/calls/{id}/finish", guarded(finish), methods=["POST"]),
             Route("/v1/calls/{id}", guarded(hang_up), methods=["DELETE"]),
             Route("/v1/calls/{id}", guarded(describe), methods=["GET"]),
             Route("/v1/drain", guarded(begin_drain), methods=["POST"]),
@@ -146,7 +156,7 @@ async def _body(request: Request) -> dict[str, Any]:
         if len(data) > MAX_BODY:
             raise ApiError(413, "body_too_large", f"more than {MAX_BODY} bytes")
     try:
-        body = json.loads(data)
+        body = loads(data)
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
@@ -178,6 +188,19 @@ def _subject(body: dict[str, Any]) -> str:
         want = f"want text of at most {MAX_SUBJECT} characters"
         raise ApiError(400, "invalid_parameter", want, "subject")
     return value
+
+
+def _session(body: dict[str, Any]) -> dict[str, Any]:
+    """What the backend is asked for: a Realtime session object, or parts of one."""
+    session = body.get("session", {})
+    if not isinstance(session, dict):
+        raise ApiError(400, "invalid_session", "want an object", "session")
+    text = json.dumps(session, ensure_ascii=False)
+    if len(text.encode(errors="surrogatepass")) > MAX_SESSION:
+        raise ApiError(400, "session_too_large", f"more than {MAX_SESSION} bytes", "session")
+    if _SURROGATE.search(text) or not fits(session):
+        raise ApiError(400, "invalid_session", f"want text that is UTF-8; {WANTED}", "session")
+    return session
 
 
 def _dialect(body: dict[str, Any]) -> DialectName:

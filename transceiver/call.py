@@ -7,20 +7,23 @@ object. Paths are `reach.py`, what runs over them is `stream.py`.
 import dataclasses
 import logging
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
 
-from relayctl.wire.address import Address, render
+from relayctl.wire.address import Address
 from relayctl.wire.call_id import CallId
 from transceiver import ice
 from transceiver.dialects.base import Dialect
 from transceiver.handshake import examine
 from transceiver.lifecycle import End, State, Timeline
+from transceiver.line import Line
 from transceiver.masking import mask
 from transceiver.reach import News, Reach
 from transceiver.sdp import Offer, same_bundle
 from transceiver.sdp_answer import Local, answer
 from transceiver.stream import Stream
 from transceiver.surroundings import Surroundings
+from transceiver.tally import Tally
 
 MAX_EARLY = 4  # DTLS datagrams kept until a path is proven
 
@@ -29,7 +32,8 @@ log = logging.getLogger(__name__)
 
 class Call:
     """`local` is our side of the first answer, `born` when the offer arrived (the mux's clock),
-    `dialect_of` makes the dialect of a data channel from its label, `on_end` is told the end."""
+    `dialect_of` makes the dialect of a data channel from its label, `session` is what the call's
+    maker asked its backend for, `on_end` is told the end."""
 
     def __init__(
         self,
@@ -38,6 +42,7 @@ class Call:
         offer: Offer,
         local: Local,
         dialect_of: Callable[[str], Dialect],
+        session: Mapping[str, Any],
         born: float,
         on_end: Callable[["Call"], None],
     ) -> None:
@@ -51,6 +56,7 @@ class Call:
         self._offer = offer
         self._local = local
         self._dialect_of = dialect_of
+        self._session = session
         self._born = born
         self._on_end = on_end
         agent = ice.Agent(
@@ -61,8 +67,9 @@ class Call:
         )
         self._reach = Reach(around.mux, self, agent, self._hear)
         self._early: list[bytes] = []
+        self._line: Line | None = None
         self._stream: Stream | None = None
-        self._last: dict[str, object] = {}  # statistics of a call that has ended
+        self._last: dict[str, object] = {}  # how a call that has ended is shown
         self._due = math.inf  # what the wheel knows
 
     def begin(self) -> str:
@@ -97,6 +104,7 @@ class Call:
         if drop is None:
             if self.state is State.NEW:
                 self._enter(State.CONNECTING)
+                self._open_line()
             self._plan(now)
         return drop
 
@@ -148,15 +156,23 @@ class Call:
     def crash(self) -> None:
         self.end(End.INTERNAL_ERROR)
 
+    def finish(self, reason: End) -> None:
+        """End the call with what the backend still has to say, if there is somebody to hear it."""
+        if self._line is None or self._stream is None or self._stream.media is None:
+            self.end(reason)
+        else:
+            self._line.finish(reason, self._mux.clock())
+
     def end(self, reason: End) -> None:
         """End the call, in any state; a second end changes nothing."""
         if self.state is State.ENDED:
             return
         self.reason = reason
-        self._last = self._statistics
+        self._last = self._shown()
         self._enter(State.ENDED)
-        if self._stream is not None:
-            self._stream.close()
+        for part in (self._stream, self._line):
+            if part is not None:
+                part.close()
         self._mux.detach(self)
         self._mux.counts.ended[reason] += 1
         self._reach.close()
@@ -165,34 +181,21 @@ class Call:
 
     def describe(self) -> dict[str, object]:
         """The call as the control API shows it."""
-        media = None if self._stream is None else self._stream.media
-        client = self._reach.client
+        return {**(self._last or self._shown()), "state": self.state, "reason": self.reason}
+
+    def _shown(self) -> dict[str, object]:
+        statistics = {} if self._stream is None else self._stream.statistics()
         return {
             "id": self.id.render(),
-            "state": self.state,
-            "client": None if client is None else render(client),
-            "vip": render(self._reach.vip or self._local.candidates[0]),
-            "rtt_ms": self._reach.agent.rtt_ms,
-            "packets": {
-                "up": 0 if media is None else media.packets_up,
-                "down": 0 if media is None else media.packets_down,
-            },
-            "bytes": {
-                "up": 0 if media is None else media.bytes_up,
-                "down": 0 if media is None else media.bytes_down,
-            },
-            "lost": 0 if media is None else media.lost,
-            "statistics": self._statistics,
+            **self._reach.describe(self._local.candidates[0]),
+            "backend": self._around.backend,
+            "session": None if self._line is None else self._line.session_id,
+            "packets": {way: statistics.get(f"packets_{way}", 0) for way in ("up", "down")},
+            "bytes": {way: statistics.get(f"bytes_{way}", 0) for way in ("up", "down")},
+            "lost": statistics.get("lost", 0),
+            "statistics": statistics,
             "timeline": dataclasses.asdict(self.timeline),
-            "moves": self._reach.agent.moves,
-            "reason": self.reason,
         }
-
-    @property
-    def _statistics(self) -> dict[str, object]:
-        """Of the audio, if there is any; at its end a backend gives back what it counted with."""
-        media = None if self._stream is None else self._stream.media
-        return self._last if media is None or self.state is State.ENDED else media.statistics()
 
     def _plan(self, now: float) -> None:
         """Tell the wheel when something is due next. Deadlines that moved away meanwhile cost a
@@ -211,14 +214,30 @@ class Call:
         match news:
             case ice.Selected():
                 self._select(now)
-            case ice.Away():
-                self._away()
-            case ice.Back():
-                self._back()
+            case ice.Away() if self._stream is not None and self.state is State.CONNECTED:
+                self._enter(State.AWAY)
+                self._stream.pause()
+            case ice.Back() if self._stream is not None and self.state is State.AWAY:
+                self._enter(State.CONNECTED)
+                self._stream.resume()
             case ice.Dead():
                 self.end(End.CONSENT_LOST)
 
+    def _open_line(self) -> None:
+        """Let the backend get ready while ICE and DTLS go on."""
+        self._line = Line(
+            self._around.make_backend,
+            self._session,
+            self._around.new_id,
+            Tally(self._mux.counts, self._mux.clock).note,
+            on_wake=lambda: self._plan(self._mux.clock()),
+            on_end=self.end,
+        )
+        if self.state is State.ENDED:  # by the backend itself
+            self._line.close()
+
     def _select(self, now: float) -> None:
+        assert self._line is not None  # the client's check came before its answer to ours
         if self._stream is not None:
             self._mux.counts.moves += 1
             self._log("moves")
@@ -228,6 +247,7 @@ class Call:
             self._around,
             self._offer,
             self._local,
+            self._line,
             self._dialect_of,
             send=self._reach.send,
             on_step=self._step,
@@ -246,16 +266,6 @@ class Call:
         self._around.observe(phase, elapsed)
         if phase == "dtls":
             self._enter(State.CONNECTED)
-
-    def _away(self) -> None:
-        if self.state is State.CONNECTED and self._stream is not None:
-            self._enter(State.AWAY)
-            self._stream.pause()
-
-    def _back(self) -> None:
-        if self.state is State.AWAY and self._stream is not None:
-            self._enter(State.CONNECTED)
-            self._stream.resume()
 
     def _enter(self, state: State) -> None:
         self.state = state

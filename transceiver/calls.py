@@ -4,16 +4,15 @@ import base64
 import enum
 import hmac
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from relayctl.wire.address import Address
 from relayctl.wire.call_id import CallId, CallIdError, parse
 from transceiver.admission import Admission, Refused
 from transceiver.call import Call
-from transceiver.dialects.base import Dialect
-from transceiver.dialects.plain import Plain
-from transceiver.dialects.realtime import LABEL, Realtime
+from transceiver.dialects.choice import DialectName, asked_for, choose
 from transceiver.lifecycle import End, State
 from transceiver.minting import Minter
 from transceiver.sdp import parse_offer
@@ -39,11 +38,6 @@ class CallError(LookupError):
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)
         self.reason = reason
-
-
-class DialectName(enum.StrEnum):
-    REALTIME = "realtime"
-    PLAIN = "plain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +73,15 @@ class Calls:
         return call is not None and call.state in (State.NEW, State.CONNECTING)
 
     def create(
-        self, offer: str, vips: tuple[Address, ...], dialect: DialectName, subject: str = ""
+        self,
+        offer: str,
+        vips: tuple[Address, ...],
+        dialect: DialectName,
+        subject: str = "",
+        session: Mapping[str, Any] | None = None,
     ) -> tuple[str, str]:
         """Call id and SDP answer. `subject`: on whose behalf, for limits; "" for nobody's.
+        `session`: what the backend is asked for.
 
         Raises `Refused`, `SdpError`, `ValueError` (VIPs)."""
         born = self._around.mux.clock()
@@ -104,7 +104,14 @@ class Calls:
             session_id=int.from_bytes(numbers[12:], "big") >> 2,
         )
         call = Call(
-            self._around, call_id, parsed, local, self._dialects(dialect), born, self._forget
+            self._around,
+            call_id,
+            parsed,
+            local,
+            lambda label: choose(dialect, label, self._around.new_id, self._around.stamp),
+            asked_for(dialect, session or {}),
+            born,
+            self._forget,
         )
         answer = call.begin()
         self._live[token] = call
@@ -122,6 +129,10 @@ class Calls:
         """Raises `CallError`."""
         self.find(call_id).end(End.HANGUP)
 
+    def finish(self, call_id: str) -> None:
+        """Hang up once the backend has said its last words. Raises `CallError`."""
+        self.find(call_id).finish(End.HANGUP)
+
     def describe(self, call_id: str) -> dict[str, object]:
         """The call, also when it has just ended. Raises `CallError`."""
         found = self._find(call_id)
@@ -133,6 +144,11 @@ class Calls:
         if isinstance(found, _Ended):
             raise CallError(Reason.ENDED, f"the call ended: {found.shown['reason']}")
         return found
+
+    def finish_all(self) -> None:
+        """Let every backend say its last words."""
+        for call in self:
+            call.finish(End.SHUTDOWN)
 
     def end_all(self) -> None:
         for call in self:
@@ -163,14 +179,6 @@ class Calls:
             if len(self._ended) <= REMEMBERED and now - oldest.at < REMEMBERED_S:
                 return
             self._ended.popitem(last=False)
-
-    def _dialects(self, name: DialectName) -> Callable[[str], Dialect]:
-        def dialect_of(label: str) -> Dialect:
-            if name is DialectName.REALTIME and label == LABEL:
-                return Realtime(lambda kind: f"{kind}_{self._letters(12)}")
-            return Plain()
-
-        return dialect_of
 
     def _pwd(self) -> str:
         return base64.b64encode(self._around.random_bytes(_PWD_BYTES)).decode()

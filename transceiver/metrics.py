@@ -3,17 +3,24 @@
 Totals are plain integers of the packet path, read when Prometheus asks.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Histogram
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
 from transceiver.admission import Admission
 from transceiver.counts import Counts
 from transceiver.lifecycle import PHASES, State
+from transceiver.tally import ANSWER_BUCKETS
 
 PREFIX = "ferryline_transceiver"
 SETUP_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # seconds
@@ -77,6 +84,7 @@ class Metrics(Collector):
         yield CounterMetricFamily(
             f"{PREFIX}_path_moves", "Calls that moved to another path.", counts.moves
         )
+        yield from _conversations(counts)
 
     def _late(self) -> Metric:
         family = GaugeMetricFamily(
@@ -110,10 +118,31 @@ def _uplink(totals: Counter[str], live: Iterable[Mapping[str, int]]) -> Metric:
     return family
 
 
+def _conversations(counts: Counts) -> Iterator[Metric]:
+    yield CounterMetricFamily(f"{PREFIX}_turns", "Turns of clients.", counts.turns)
+    yield CounterMetricFamily(
+        f"{PREFIX}_interruptions", "Replies that were silenced.", counts.interruptions
+    )
+    yield _by("status", "responses", "Responses that are over.", counts.responses)
+    yield _by("code", "errors", "Errors that clients were told.", counts.faults)
+    family = HistogramMetricFamily(
+        f"{PREFIX}_answer_seconds",
+        "From the end of a client's turn to the first sound of its answer.",
+    )
+    seen = itertools.accumulate(counts.answers[n] for n in range(len(ANSWER_BUCKETS)))
+    bounds = [str(bound).replace("inf", "+Inf") for bound in ANSWER_BUCKETS]
+    family.add_metric([], list(zip(bounds, seen, strict=True)), counts.answers_s)
+    yield family
+
+
 def _by_reason(name: str, text: str, totals: Counter[str]) -> Metric:
-    family = CounterMetricFamily(f"{PREFIX}_{name}", text, labels=["reason"])
-    for reason, total in totals.items():
-        family.add_metric([reason], total)
+    return _by("reason", name, text, totals)
+
+
+def _by(label: str, name: str, text: str, totals: Counter[str]) -> Metric:
+    family = CounterMetricFamily(f"{PREFIX}_{name}", text, labels=[label])
+    for value, total in totals.items():
+        family.add_metric([value], total)
     return family
 
 

@@ -6,7 +6,7 @@ packet of a path (its `via`) is the one we answer by; a bare datagram changes no
 
 from collections.abc import Callable, Hashable
 
-from relayctl.wire.address import Address
+from relayctl.wire.address import Address, render
 from transceiver import ice
 from transceiver.mux import Mux, Peer
 
@@ -40,6 +40,15 @@ class Reach:
     def vip(self) -> Address | None:
         """Where the client sends to, if the inner leg tells."""
         return None if self._path is None else self._mux.framing.vip(self._path)
+
+    def describe(self, vip: Address) -> dict[str, object]:
+        """As the control API shows it. `vip`: if the inner leg has not told the client's."""
+        return {
+            "client": None if self.client is None else render(self.client),
+            "vip": render(self.vip or vip),
+            "rtt_ms": self.agent.rtt_ms,
+            "moves": self.agent.moves,
+        }
 
     def stun(self, payload: bytes, path: Hashable, via: Address, now: float) -> str | None:
         """Take a STUN datagram; None if it was authentic, else the reason to count."""

@@ -32,7 +32,7 @@ MAX_PARTS = 2048  # of unfinished messages; our window is full with half of them
 FOLD = 32  # parts of a message that become one
 
 _HEADERS = 28 + 65  # bytes of SCTP around a chunk's data, and of DTLS at most (CBC suites)
-_USED = ("_handle_data", "_receive", "_receive_data_chunk", "_set_state")
+_USED = ("_data_channel_flush", "_handle_data", "_receive", "_receive_data_chunk", "_set_state")
 
 
 def prepare() -> None:
@@ -64,7 +64,9 @@ class Association(RTCSctpTransport):
         run(self.start(RTCSctpCapabilities(remote_max_message_size), remote_port))
 
     def end(self) -> None:
-        """Stop all timers. The peer hears nothing: DTLS says close_notify."""
+        """Stop all timers, after what was said last. Of the end itself the peer hears nothing: DTLS
+        says close_notify."""
+        run(self._data_channel_flush())
         self._set_state(self.State.CLOSED)
 
     @property
@@ -72,6 +74,11 @@ class Association(RTCSctpTransport):
         """Bytes of ours that the peer has no room for yet."""
         parts = sum(len(chunk.user_data) for chunk in self._outbound_queue)
         return parts + sum(len(data) for _, _, data in self._data_channel_queue)
+
+    def fits(self, message: str | bytes) -> bool:
+        """Whether the peer takes a message of this size."""
+        size = len(message.encode() if isinstance(message, str) else message)
+        return not self._remote_max_message_size or size <= self._remote_max_message_size
 
     async def _handle_data(self, data: bytes) -> None:
         if not self._allowance.take(self._clock()):

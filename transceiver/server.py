@@ -6,7 +6,6 @@ is a control address too.
 
 import asyncio
 import contextlib
-import functools
 import gc
 import importlib.metadata
 import logging
@@ -14,6 +13,7 @@ import secrets
 import signal
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import uvicorn
 import uvloop
@@ -26,7 +26,7 @@ from transceiver.aiortc_parts import AiortcError
 from transceiver.api import create_app
 from transceiver.audio.opus import CodecError
 from transceiver.audio.pacer import Pacer
-from transceiver.backends import echo
+from transceiver.backends.choice import Backends
 from transceiver.calls import Calls
 from transceiver.config import TransceiverConfig
 from transceiver.counts import Counts
@@ -37,7 +37,9 @@ from transceiver.host import StartError
 from transceiver.lifeline import Beat
 from transceiver.metrics import Metrics
 from transceiver.mux import Mux
+from transceiver.recogniser import RecogniserError
 from transceiver.surroundings import Surroundings
+from transceiver.turns.vad import VadError
 
 GRACE_S = 1  # for HTTP requests under way at the end
 
@@ -54,7 +56,8 @@ class Transceiver:
             sctp.prepare()
             identity = Identity()
             capacity = config.capacity or capacity_for(codec_speed.measure())
-        except (AiortcError, CodecError) as error:
+            self._backends = Backends(config, host.realtime_key(config), time.monotonic)
+        except (AiortcError, CodecError, RecogniserError, VadError) as error:
             raise StartError(str(error)) from None
         self.counts = Counts()
         self.registry = CollectorRegistry()
@@ -75,15 +78,17 @@ class Transceiver:
             mux=self.mux,
             pacer=self.pacer,
             identity=identity,
-            make_backend=functools.partial(echo.make, mode=config.echo.mode),
+            backend=config.backend,
+            make_backend=self._backends.make,
             random_bytes=secrets.token_bytes,
             observe=metrics.observe,
+            stamp=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"),
             away_after_s=config.away_after_s,
             consent_s=config.consent_s,
             setup_s=config.setup_s,
         )
         self.calls = Calls(around, minter, admission)
-        self.drain = Drain(self.calls, config.drain_s, admission.close)
+        self.drain = Drain(self.calls, config.drain_s, admission.close, self.calls.finish_all)
         self._version = importlib.metadata.version("ferryline")
         self._http: _Http | None = None
         self._serving: asyncio.Task[None] | None = None
@@ -123,12 +128,14 @@ class Transceiver:
             "capacity": admission.capacity,
             "lateness_ms": round(self.pacer.quantile(0.99) * 1000, 1),
             "draining": admission.draining,
+            "backend": self._config.backend,
             "version": self._version,
         }
 
     async def stop(self) -> None:
         """Close_notify to every call, then let requests under way finish."""
         self.calls.end_all()
+        self._backends.close()
         if self._http is not None and self._serving is not None:
             self._http.should_exit = True
             await self._serving

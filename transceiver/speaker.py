@@ -10,7 +10,8 @@ from transceiver.audio.voice import Voice
 class Speaker:
     """Sends a packet in each slot between `resume` and `pause`; begins paused.
 
-    `send` takes an Opus packet, its timestamp and its marker; `crash` ends the call.
+    `send` takes an Opus packet, its timestamp and its marker; `crash` ends the call; `on_frame`
+    is told the time after each packet with sound of the downlink in it.
     """
 
     def __init__(
@@ -20,12 +21,14 @@ class Speaker:
         pacer: Pacer,
         send: Callable[[bytes, int, bool], None],
         crash: Callable[[], None],
+        on_frame: Callable[[float], None] | None = None,
     ) -> None:
         self.downlink = Downlink(rate, first_timestamp)
         self.voice = Voice(rate)
         self.crash = crash
         self._pacer = pacer
         self._send = send
+        self._on_frame = on_frame
         self._phase: int | None = None
         self._slept = True
 
@@ -43,9 +46,12 @@ class Speaker:
         if self._slept:
             self._slept = False
             self.downlink.sleep(n - 1)
+        before = self.downlink.gone
         samples, timestamp, marker = self.downlink.slot(n, now)
         payload = self.voice.silence() if samples is None else self.voice.encode(samples)
         self._send(payload, timestamp, marker)
+        if self._on_frame is not None and self.downlink.gone != before:
+            self._on_frame(now)
 
     def statistics(self) -> dict[str, object]:
         downlink, drift = self.downlink, self.downlink.drift

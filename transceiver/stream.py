@@ -3,6 +3,7 @@
 It knows no path: `send` takes a datagram to wherever the call sends to now.
 """
 
+import logging
 import math
 from collections.abc import Callable
 
@@ -12,6 +13,7 @@ from transceiver.channels import Channels
 from transceiver.dialects.base import Dialect
 from transceiver.dtls import DtlsTransport, Failure
 from transceiver.lifecycle import End
+from transceiver.line import Line
 from transceiver.media import Media, Received
 from transceiver.sdp import Direction, Offer, Setup
 from transceiver.sdp_answer import Local, setup_of
@@ -19,6 +21,8 @@ from transceiver.surroundings import Surroundings
 
 PACKETS_PER_S = 500  # of audio that a backend has to hear; with 2.5 ms in each there are 400
 BURST = 1000
+
+log = logging.getLogger(__name__)
 
 
 class Stream:
@@ -29,6 +33,7 @@ class Stream:
         around: Surroundings,
         offer: Offer,
         local: Local,
+        line: Line,
         dialect_of: Callable[[str], Dialect],
         send: Callable[[bytes], None],
         on_step: Callable[[str], None],
@@ -37,6 +42,7 @@ class Stream:
         self._around = around
         self._offer = offer
         self._local = local
+        self._line = line
         self._dialect_of = dialect_of
         self._send = send
         self._on_step = on_step
@@ -93,10 +99,11 @@ class Stream:
         self._dtls.timer(now)
         if self.media is not None:
             self.media.timer(now)
+        self._line.timer(now)
 
     def deadline(self, now: float) -> float:
         """When `timer` has work next; math.inf = never."""
-        return min(self._dtls.deadline(now), self.media_deadline)
+        return min(self._dtls.deadline(now), self._line.deadline, self.media_deadline)
 
     @property
     def media_deadline(self) -> float:
@@ -111,12 +118,23 @@ class Stream:
         if self.media is not None:
             self.media.resume()
 
+    def statistics(self) -> dict[str, object]:
+        """Of the audio, if there is any; a fault of the backend costs them, and nothing else."""
+        try:
+            return {} if self.media is None else self.media.statistics()
+        except Exception:
+            log.exception("fault in a backend")
+            return {}
+
     def close(self) -> None:
         """Say goodbye and stop everything; may be called from inside any callback."""
         if self._channels is not None:
             self._channels.end()
-        if self.media is not None:
-            self.media.close()
+        try:
+            if self.media is not None:
+                self.media.close()
+        except Exception:
+            log.exception("fault in a backend")
         self._dtls.close()
 
     def _connected(self) -> None:
@@ -129,7 +147,7 @@ class Stream:
             first_sequence=int.from_bytes(self._around.random_bytes(2), "big") >> 1,
             first_timestamp=int.from_bytes(self._around.random_bytes(4), "big"),
             sends=audio.direction in (Direction.SENDRECV, Direction.RECVONLY),
-            make_backend=self._around.make_backend,
+            backend=self._line.backend,
             pacer=self._around.pacer,
             counts=self._around.mux.counts,
             clock=clock,
@@ -143,9 +161,9 @@ class Stream:
             self._channels = Channels(
                 self._dtls,
                 self._dialect_of,
+                self._line,
                 clock,
                 on_open=lambda: self._on_step("channel"),
-                on_slow=lambda: self._on_end(End.SLOW_CLIENT),
             )
             self._channels.begin(application.sctp_port, application.max_message_size)
 

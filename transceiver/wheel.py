@@ -31,8 +31,13 @@ class Wheel(Generic[K]):
         return self._numbers[0] * TURN_S if self._numbers else math.inf
 
     def plan(self, key: K, when: float) -> None:
-        """Wake `key` at `when`, and not at the moment planned before; math.inf = never."""
-        slot = None if when == math.inf else max(math.ceil(when / TURN_S), self._turned + 1)
+        """Wake `key` at `when`, and not at the moment planned before; math.inf = never, -math.inf =
+        at once."""
+        slot: int | None = self._turned + 1
+        if math.isfinite(when):
+            slot = max(math.ceil(when / TURN_S), self._turned + 1)
+        elif when > 0:
+            slot = None
         if slot == self._slot_of.get(key):
             return
         self.cancel(key)

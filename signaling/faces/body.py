@@ -7,9 +7,14 @@ from signaling.refusal import Code, Refused
 MAX_BODY = 64 * 1024  # bytes; an offer of a browser has 2-10 KiB
 
 
-async def read_body(request: Request, content_type: str) -> bytes:
+def content_type_of(request: Request) -> str:
+    """Without its parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def read_body(request: Request, content_type: str, limit: int = MAX_BODY) -> bytes:
     """The body of a request that has to be of `content_type`. Raises `Refused`: 415 or 413."""
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    given = content_type_of(request)
     if given != content_type:
         shown = repr(given[:64]) if given else "none"
         raise Refused(
@@ -18,15 +23,15 @@ async def read_body(request: Request, content_type: str) -> bytes:
             param="Content-Type",
         )
     declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > MAX_BODY:
-        raise _too_large()
+    if declared.isdecimal() and int(declared) > limit:
+        raise _too_large(limit)
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MAX_BODY:
-            raise _too_large()
+        if len(body) > limit:
+            raise _too_large(limit)
     return bytes(body)
 
 
-def _too_large() -> Refused:
-    return Refused(Code.BODY_TOO_LARGE, f"the body has more than {MAX_BODY} bytes")
+def _too_large(limit: int) -> Refused:
+    return Refused(Code.BODY_TOO_LARGE, f"the body has more than {limit} bytes")

@@ -1,8 +1,8 @@
 """The OpenAI Realtime calls API: a raw SDP offer in, 201 with the answer and the call's Location.
 
-Clients set their base URL to us and stay as they are. Answers have a fixed length, never chunks:
-small clients read them into one buffer. POST to the Location is an ICE restart, which the original
-does not have.
+Clients set their base URL to us and stay as they are. An offer may come with a session, as parts
+`sdp` and `session` of a form. Answers have a fixed length, never chunks: small clients read them
+into one buffer. POST to the Location is an ICE restart, which the original does not have.
 """
 
 import time
@@ -14,17 +14,36 @@ from starlette.responses import JSONResponse, Response
 
 from relayctl.wire import address
 from signaling.calls import Calls
-from signaling.faces.body import read_body
+from signaling.faces.body import MAX_BODY, content_type_of, read_body
+from signaling.faces.form import FORM, read_form
 from signaling.flow_path import FlowPaths
 from signaling.metrics import Metrics
 from signaling.offer import read_offer
+from signaling.session import MAX_SESSION, Session, read_session
 
 SDP = "application/sdp"
 FACE = "openai"
 DIALECT = "realtime"
+BETA_DIALECT = "realtime-beta"
+MAX_FORM = MAX_BODY + MAX_SESSION + 4096
 
 _SDP_BODY: dict[str, Any] = {
     "requestBody": {"required": True, "content": {SDP: {"schema": {"type": "string"}}}}
+}
+_OFFER_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            SDP: {"schema": {"type": "string"}},
+            FORM: {
+                "schema": {
+                    "type": "object",
+                    "required": ["sdp"],
+                    "properties": {"sdp": {"type": "string"}, "session": {"type": "object"}},
+                }
+            },
+        },
+    }
 }
 
 
@@ -32,11 +51,12 @@ def routes(calls: Calls, paths: FlowPaths, metrics: Metrics) -> APIRouter:
     """`/v1/realtime/calls` and everything below it."""
     router = APIRouter(prefix="/v1/realtime/calls", tags=[FACE])
 
-    @router.post("", status_code=201, response_class=Response, openapi_extra=_SDP_BODY)
+    @router.post("", status_code=201, response_class=Response, openapi_extra=_OFFER_BODY)
     async def create(request: Request) -> Response:
-        offer = read_offer(await read_body(request, SDP))
+        offer, session = await _asked(request)
+        beta = "realtime=v1" in request.headers.get("openai-beta", "")
         begun = time.monotonic()
-        created = await calls.create(offer, DIALECT)
+        created = await calls.create(offer, BETA_DIALECT if beta else DIALECT, session)
         metrics.setup_seconds.labels(FACE).observe(time.monotonic() - begun)
         request.state.call = created.call_id.public
         location = f"{router.prefix}/{created.call_id.render()}"
@@ -80,6 +100,16 @@ def routes(calls: Calls, paths: FlowPaths, metrics: Metrics) -> APIRouter:
         )
 
     return router
+
+
+async def _asked(request: Request) -> tuple[str, Session]:
+    """The offer, and the session that it is for."""
+    model = request.query_params.get("model")
+    if content_type_of(request) != FORM:
+        return read_offer(await read_body(request, SDP)), read_session(None, model)
+    body = await read_body(request, FORM, MAX_FORM)
+    form = read_form(body, request.headers["content-type"])
+    return read_offer(form.get("sdp", b"")), read_session(form.get("session"), model)
 
 
 def _sdp(text: str, status: int, headers: dict[str, str]) -> Response:

@@ -15,12 +15,14 @@ from tests.bench_media.rig import CALLER_CPU, CALLER_HOST, DIRECTORY, Rig
 from tests.bench_media.subjects import Subject
 from tests.figures.measurement import expect
 from tests.lab import speech
+from tests.lab.ear import Row
 from tests.lab.program import ProgramError
 from transceiver.audio.opus import Encoder
 
 RATE = 24_000  # Hz, of the codec that makes the recording
 SECONDS = 15  # of speech; callers begin at different places of it and again after its end
 INTERVAL_MS = 20.0
+WARM_S = 0.6  # at the begin of a talk that are not judged
 REPORTED_LOSS = 0.012  # in the callers' receiver reports: above the 1 % that turns FEC on
 AT_ONCE = 16  # set-ups under way, where these are not what is measured
 _PATIENCE_S = 60.0
@@ -42,9 +44,11 @@ class SetUps:
 class Callers:
     """A context manager: leaving it hangs up."""
 
-    def __init__(self, rig: Rig, subject: Subject) -> None:
+    def __init__(self, rig: Rig, subject: Subject, packets: Path | None = None) -> None:
+        """`packets`: what they say, in the format of `recording`, which is the default."""
         argv = [str(go.build("load")), "-url", subject.calls_url, "-token", subject.token]
-        argv += ["-vip", subject.address, "-host", CALLER_HOST, "-packets", str(recording())]
+        argv += ["-vip", subject.address, "-host", CALLER_HOST]
+        argv += ["-packets", str(packets or recording())]
         self.program = rig.popen("load", argv, cpu=CALLER_CPU, piped=True)
 
     def __enter__(self) -> "Callers":
@@ -59,7 +63,7 @@ class Callers:
         return SetUps(**self._ask("connect", **asked))
 
     def talk(
-        self, seconds: float, *, warm_s: float = 0.6, interval_ms: float = INTERVAL_MS
+        self, seconds: float, *, warm_s: float = WARM_S, interval_ms: float = INTERVAL_MS
     ) -> dict[str, Any]:
         """All who are connected talk; see `figures` in load/book.go."""
         asked = {"seconds": seconds, "warm_s": warm_s, "interval_ms": interval_ms}
@@ -87,8 +91,12 @@ class Callers:
 
 @cache
 def recording() -> Path:
-    """Speech as Opus packets of 20 ms, mono, 32 kb/s, with FEC; a 16-bit length before each."""
-    samples = speech.read(speech.SPOKEN)[: SECONDS * speech.RATE]
+    """Speech of `SECONDS`."""
+    return write_packets(speech.read(speech.SPOKEN)[: SECONDS * speech.RATE], "speech.opus")
+
+
+def write_packets(samples: Row, name: str) -> Path:
+    """As Opus packets of 20 ms, mono, 32 kb/s, with FEC; a 16-bit length before each."""
     halved = samples.reshape(-1, speech.RATE // RATE).mean(axis=1)  # good enough for load
     pcm = np.round(np.clip(halved, -1, 1) * 32767).astype("<i2")
     encoder = Encoder(RATE, fec=True)
@@ -98,6 +106,6 @@ def recording() -> Path:
         for at in range(0, len(pcm) - frame + 1, frame)
     ]
     DIRECTORY.mkdir(parents=True, exist_ok=True)
-    path = DIRECTORY / "speech.opus"
+    path = DIRECTORY / name
     path.write_bytes(b"".join(struct.pack("!H", len(packet)) + packet for packet in packets))
     return path

@@ -21,8 +21,8 @@ from tests.figures.measurement import Findings
 from tests.unit.transceiver.harness import VIP, Client
 from tests.unit.transceiver.live import KEYS, free_port
 from transceiver.call import Call
-from transceiver.calls import DialectName
 from transceiver.config import TransceiverConfig
+from transceiver.dialects.choice import DialectName
 from transceiver.server import Transceiver
 
 HOST = "198.51.100.7"  # of the clients

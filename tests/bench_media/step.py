@@ -4,8 +4,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from pathlib import Path
 
-from tests.bench_media.callers import Callers
+from tests.bench_media.callers import WARM_S, Callers
 from tests.bench_media.rig import Rig
 from tests.bench_media.subjects import Kind, Subject
 from tests.figures.measurement import expect
@@ -80,14 +81,15 @@ class Bench:
         self.callers = callers
         self.profile = ""  # of SRTP
 
-    def step(self, calls: int, seconds: float) -> Step:
-        """Connect, talk, hang up. Raises `MeasurementError` if a call does not come about."""
+    def step(self, calls: int, seconds: float, warm_s: float = WARM_S) -> Step:
+        """Connect, talk, hang up. The first `warm_s` are not judged. Raises `MeasurementError` if
+        a call does not come about."""
         made = self.callers.connect(calls)
         try:
             made.all_there(calls)
             self.profile = made.profile
             before = self.subject.cpu_s()
-            got = self.callers.talk(seconds)
+            got = self.callers.talk(seconds, warm_s=warm_s)
             cpu_s = self.subject.cpu_s() - before
         finally:
             self.callers.close()
@@ -113,7 +115,7 @@ class Bench:
 
 
 @contextmanager
-def bench(rig: Rig, kind: Kind) -> Iterator[Bench]:
-    """A new process of `kind`."""
-    with Subject(rig, kind) as subject, Callers(rig, subject) as callers:
+def bench(rig: Rig, kind: Kind, packets: Path | None = None) -> Iterator[Bench]:
+    """A new process of `kind`. `packets`: what its callers say, see `Callers`."""
+    with Subject(rig, kind) as subject, Callers(rig, subject, packets) as callers:
         yield Bench(subject, callers)

@@ -89,6 +89,7 @@ class LeanCall:
         self._leg = Leg(self)
         self._dtls = RTCDtlsTransport(cast(RTCIceTransport, self._leg), [options.certificate])
         self._sctp: RTCSctpTransport | None = None
+        self.channel: RTCDataChannel | None = None  # once it is open
         self._socket = self._open_socket()
         self.speech = SpeechStream(
             options.payloads,
@@ -198,6 +199,14 @@ class LeanCall:
             with contextlib.suppress(OSError):  # what a full buffer or a dead link does
                 self._socket.sendto(data, target)
 
+    async def exchange(self, url: str, offer: str) -> tuple[str, str]:
+        """Hand in an offer; the answer and where the call is. Raises `httpx.HTTPError`."""
+        response = await self._http.post(
+            url, content=offer, headers={"Content-Type": "application/sdp"}
+        )
+        response.raise_for_status()
+        return response.text, response.headers["location"]
+
     async def _negotiate(self, url: str) -> sdp.Answer:
         ice = Credentials(_random_text(8), _random_text(24))
         self._offers += 1
@@ -210,12 +219,9 @@ class LeanCall:
             self._options.channel,
             self._offers,
         )
-        response = await self._http.post(
-            url, content=sdp.offer(local), headers={"Content-Type": "application/sdp"}
-        )
-        response.raise_for_status()
-        answer = sdp.read_answer(response.text)
-        self._location = self._location or urljoin(url, response.headers["location"])
+        text, location = await self.exchange(url, sdp.offer(local))
+        answer = sdp.read_answer(text)
+        self._location = self._location or urljoin(url, location)
         self.speech.payload_type = answer.payload_type
         self._agent.start(ice, answer.ice, answer.address, time.monotonic())
         self._flush()
@@ -234,8 +240,10 @@ class LeanCall:
         opened = asyncio.Event()
         channel = RTCDataChannel(sctp, RTCDataChannelParameters(label="oai-events"))
         channel.on("open", opened.set)
+        channel.on("message", self.hear_message)
         await sctp.start(RTCSctpCapabilities(maxMessageSize=65536), answer.sctp_port or 5000)
         await opened.wait()
+        self.channel = channel
         self.timeline.mark("channel_ms")
 
     def _receive(self) -> None:
@@ -266,7 +274,7 @@ class LeanCall:
 
     def _take_media(self, data: bytes, now: float) -> None:
         if is_rtcp(data):
-            self.speech.receive_report(self._dtls._rx_srtp.unprotect_rtcp(data))
+            self.hear_report(self._dtls._rx_srtp.unprotect_rtcp(data))
             return
         packet = self._dtls._rx_srtp.unprotect(data)
         self.timeline.mark("first_audio_ms")
@@ -275,6 +283,13 @@ class LeanCall:
     def hear(self, packet: bytes, now: float) -> None:
         """Take an RTP packet that is authentic."""
         self.speech.receive(packet, now)
+
+    def hear_report(self, packet: bytes) -> None:
+        """Take an RTCP packet that is authentic."""
+        self.speech.receive_report(packet)
+
+    def hear_message(self, message: str | bytes) -> None:
+        """Take a message of the data channel."""
 
     def _flush(self) -> None:
         for data, target in self._agent.out:

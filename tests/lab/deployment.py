@@ -6,12 +6,12 @@ loopback  127.0.0.1 without root, the packet process forwards
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from tests.lab import namespace
-from tests.lab.service_config import Echo
+from tests.lab.service_config import Backend, Echo
 from tests.lab.services import Services
 from tests.lab.site import LoopbackPlace, Site, in_lab
 from tests.lab.topology import Lab
@@ -43,6 +43,8 @@ def deploy(
     prefix: str,
     *,
     echo: Echo = "audio",
+    backend: Backend = "echo",
+    model: Mapping[str, object] | None = None,
     capacity: int = 40,
     workers: int = 1,
     faults: bool = False,
@@ -60,5 +62,13 @@ def deploy(
             lab = stack.enter_context(Lab(prefix, hop=hop, second_client=second_client))
             site = in_lab(lab)
         datapath: Literal["xdp", "socket"] = "xdp" if place == "xdp" else "socket"
-        services = Services(site, datapath=datapath, echo=echo, capacity=capacity, workers=workers)
+        services = Services(
+            site,
+            datapath=datapath,
+            echo=echo,
+            backend=backend,
+            model=model,
+            capacity=capacity,
+            workers=workers,
+        )
         yield Deployment(place, stack.enter_context(services), lab)

@@ -16,6 +16,7 @@ KEY_ID = 1
 Datapath = Literal["xdp", "socket"]
 Inner = Literal["spp", "transparent"]
 Echo = Literal["audio", "opus", "paced"]
+Backend = Literal["echo", "parrot", "realtime"]
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,14 @@ class Cluster:
 @dataclass(frozen=True)
 class Setup:
     """What all three services agree on, and what a test chooses. `inner_addresses` and `clusters`
-    come beside the site's own."""
+    come beside the site's own; `model` is the backend's section of the configuration."""
 
     key: Key
     control_token: str = field(repr=False)
     vips: tuple[Vip, ...]
     datapath: Datapath = "xdp"
-    echo: Echo = "audio"
+    backend: Backend = "echo"
+    model: Mapping[str, object] = field(default_factory=dict)
     capacity: int = 40
     workers: int = 1
     drain_s: float = 0  # a test's services end at once
@@ -99,10 +101,10 @@ def transceiver(site: Site, setup: Setup, keys_file: Path) -> str:
             "capacity": setup.capacity,
             "max_lateness_ms": 10_000,  # tests share their cores with other tests
             "drain_s": setup.drain_s,
-            "backend": "echo",
+            "backend": setup.backend,
         }
     )
-    return f"{text}\n[echo]\nmode = {_value(setup.echo)}\n"
+    return f"{text}\n[{setup.backend}]\n{toml(setup.model)}" if setup.model else text
 
 
 def signaling(

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from relayctl.wire.route_token import Key
 from tests.lab import http, service_config
 from tests.lab.node import Node
 from tests.lab.program import Program, ProgramError
-from tests.lab.service_config import KEY_ID, Datapath, Echo, Setup, Vip
+from tests.lab.service_config import KEY_ID, Backend, Datapath, Echo, Setup, Vip
 from tests.lab.site import Site
 from tests.lab.topology import BPFFS
 
@@ -34,21 +34,25 @@ class Services:
         *,
         datapath: Datapath = "xdp",
         echo: Echo = "audio",
+        backend: Backend = "echo",
+        model: Mapping[str, object] | None = None,
         capacity: int = 40,
         workers: int = 1,
         more_vips: tuple[Vip, ...] = (),
         listener: socket.socket | None = None,
         transceiver_module: str = "transceiver",
     ) -> None:
-        """`echo`: "opus" sends payloads back as they are, for a fraction of the work. `listener`:
-        a socket of the host for signaling, instead of the site's own address."""
+        """`echo`: "opus" sends payloads back as they are, for a fraction of the work. `model`: the
+        section of another `backend`. `listener`: a socket of the host for signaling, instead of
+        the site's own address."""
         self.site = site
         self.setup = Setup(
             key=Key(KEY_ID, secrets.token_bytes(32)),
             control_token=secrets.token_urlsafe(24),
             vips=(Vip(1, site.vip, site.vip), *more_vips),
             datapath="socket" if site.dev_local else datapath,
-            echo=echo,
+            backend=backend,
+            model={"mode": echo} if backend == "echo" else model or {},
             capacity=capacity,
             workers=workers,
         )

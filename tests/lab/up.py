@@ -1,7 +1,8 @@
 """`make up`: the whole service stays up in the background, and a person talks to it.
 
 With root in a lab of namespaces over XDP, with one leg into the host; without it on 127.0.0.1 over
-the socket datapath. A second start changes nothing. `tests.lab.down` ends it.
+the socket datapath. A parrot answers, or another `--backend`; `realtime` takes its section from the
+environment, as the transceiver reads it. A second start changes nothing. `tests.lab.down` ends it.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from relayctl.wire.address import Address, render
 from tests.lab import namespace, up_state
 from tests.lab.down import LOOPBACK, PREFIX, down
 from tests.lab.program import ProgramError
-from tests.lab.service_config import Vip
+from tests.lab.service_config import Backend, Vip
 from tests.lab.services import Services
 from tests.lab.site import LoopbackPlace, Site, in_lab
 from tests.lab.topology import Lab
@@ -26,12 +27,18 @@ _OUTSIDE_PORT = 8  # the local network's VIP stands so far above the first one
 _MEDIA_PORT = 3478  # and its devices see it at this port of HOST
 _TLS_PORT = 8443
 
+_TELLS = {
+    "parrot": "what you said, when you pause; talk over it and it falls silent",
+    "echo": "what you say, while you say it",
+    "realtime": "the model of FERRYLINE_TRANSCEIVER_REALTIME__URL",
+}
+
 
 class UpError(RuntimeError):
     """It cannot come up as things are; the message says what to do."""
 
 
-def up(port: int, host: str | None, rootless: str | None) -> UpState:
+def up(port: int, host: str | None, rootless: str | None, backend: Backend = "parrot") -> UpState:
     """Start everything, or leave nothing behind. Raises `UpError`, `ProgramError`.
 
     `host`: an address of ours that other devices reach. `rootless`: why there is no lab."""
@@ -43,6 +50,7 @@ def up(port: int, host: str | None, rootless: str | None) -> UpState:
         services = Services(
             site,
             datapath="socket" if rootless else "xdp",
+            backend=backend,
             more_vips=(outside.vip(site),) if outside else (),
             listener=page,
         )
@@ -155,21 +163,25 @@ def main() -> None:
     parser.add_argument("--port", type=_port, default=8080, help="of the page, on localhost")
     parser.add_argument("--host", help="an address of this machine to serve https on, too")
     parser.add_argument("--rootless", action="store_true", help="as if we were not root")
+    parser.add_argument("--backend", choices=_TELLS, default="parrot", help="who answers")
     arguments = parser.parse_args()
     rootless = "asked for" if arguments.rootless else namespace.unavailable()
+    if arguments.backend == "realtime" and rootless is None:
+        rootless = "a lab of namespaces reaches no server outside"
     found = up_state.load()
     if found is not None and not found.ended():
-        print("already up (PORT and HOST count at the next start: `make down` first)")
+        print("already up (PORT, HOST and BACKEND count at the next start: `make down` first)")
         _tell(found, None if found.datapath == "xdp" else "as it was started")
         return
     if found is not None:
         print(f"cleaning up first: {', '.join(found.ended())} had ended", file=sys.stderr)
     try:
         down()
-        state = up(arguments.port, arguments.host, rootless)
+        state = up(arguments.port, arguments.host, rootless, arguments.backend)
     except (UpError, ProgramError, PermissionError) as error:
         sys.exit(f"cannot come up: {error}")
     _tell(state, rootless)
+    print(f"answers:  {_TELLS[arguments.backend]}")
 
 
 if __name__ == "__main__":

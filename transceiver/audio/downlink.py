@@ -61,6 +61,11 @@ class Downlink:
         return len(self._queue) // 2
 
     @property
+    def gone(self) -> int:
+        """Samples that have left the queue in their turn: sent or trimmed."""
+        return self.sent + self.trimmed
+
+    @property
     def queued_s(self) -> float:
         return len(self._queue) / self._bytes_per_s
 

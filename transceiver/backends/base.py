@@ -1,9 +1,32 @@
-"""What a call and the model behind it say to each other."""
+"""What a call and the model behind it say to each other: packets or samples, and events."""
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
+from transceiver.events import Event, NewId
+from transceiver.lifecycle import End
 from transceiver.rtp import Packet
+
+
+class Client(Protocol):
+    """The client of a call, as its backend knows it from before there is audio."""
+
+    @property
+    def session(self) -> Mapping[str, Any]:
+        """What the call's maker asked for: a Realtime session object in parts, often empty."""
+
+    @property
+    def new_id(self) -> NewId: ...
+
+    def say(self, event: Event) -> None:
+        """Tell the client. In order; kept until it has a channel to hear it on. The call fills in
+        `event_id` where there is none."""
+
+    def wake(self) -> None:
+        """`deadline` has moved outside of a call of the backend's methods."""
+
+    def end(self, reason: End) -> None:
+        """End the call now; `close` follows inside this call."""
 
 
 class Outlet(Protocol):
@@ -14,9 +37,10 @@ class Outlet(Protocol):
         """Send an Opus packet now. `timestamp` in ticks of 48 kHz; the sequence number is the
         call's. Dropped while nobody can take it."""
 
-    def open(self, rate: int) -> None:
+    def open(self, rate: int, on_frame: Callable[[float], None] | None = None) -> None:
         """From now on a packet leaves every 20 ms: what is played, else silence. `rate` of the
-        samples in Hz, one of `opus.RATES`; say it once. Raises `CodecError`."""
+        samples in Hz, one of `opus.RATES`; say it once. `on_frame(now)` is called after each
+        frame with samples of `play` in it. Raises `CodecError`."""
 
     def play(self, samples: bytes) -> bool:
         """Queue mono samples, 16-bit native, as many bytes as there are. False: more than 120 s
@@ -25,17 +49,34 @@ class Outlet(Protocol):
     def flush(self) -> int:
         """Fall silent within 20 ms; returns how many samples were dropped."""
 
+    @property
+    def sent(self) -> int:
+        """Samples of `play` whose time on the wire has come, since `open`: all that were taken but
+        those that wait, that `flush` dropped or were left of half a sample."""
+
+    @property
+    def rtt(self) -> float | None:
+        """Seconds to the client and back, if known."""
+
 
 class Backend(Protocol):
-    """One call's model. Methods return at once; none raises."""
+    """One call's model, made at the client's first authentic check. Methods return at once; none
+    raises. Audio comes only after `begin`, and so do `timer`, `loss`, `pause` and `resume`."""
 
     @property
     def deadline(self) -> float:
-        """When `timer` has work; math.inf = never. It moves in the calls of this class only."""
+        """When `timer` has work; math.inf = never. It moves in the calls of this class only, or
+        `Client.wake` tells."""
+
+    def begin(self, outlet: Outlet, now: float) -> None:
+        """The client is connected: audio flows both ways."""
 
     def receive(self, packet: Packet, newest: bool, now: float) -> None:
         """An authentic packet, at its arrival; one of padding alone has no payload. `newest`: none
         with a higher number came before. Lost packets are gaps in `packet.sequence`."""
+
+    def event(self, event: Event, now: float) -> None:
+        """What the client says beside its audio: anything that is a JSON object."""
 
     def timer(self, now: float) -> None:
         """Do what is due."""
@@ -48,6 +89,9 @@ class Backend(Protocol):
 
     def resume(self) -> None: ...
 
+    def finish(self, reason: End, now: float) -> None:
+        """The call is to end: let what waits be heard, 10 s at most, then `Client.end(reason)`."""
+
     def close(self) -> None:
         """The call has ended; nothing is called any more."""
 
@@ -55,4 +99,4 @@ class Backend(Protocol):
         """Counts of what it heard, for people."""
 
 
-BackendFactory = Callable[[Outlet], Backend]
+BackendFactory = Callable[[Client], Backend]

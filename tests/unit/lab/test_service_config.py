@@ -42,7 +42,7 @@ def setup(site: Site) -> Setup:
             Vip(2, ("192.168.0.7", 3478), (site.vip[0], site.vip[1] + 8)),
         ),
         datapath="socket" if site.dev_local else "xdp",
-        echo="opus",
+        model={"mode": "opus"},
     )
 
 
@@ -115,3 +115,12 @@ def test_secrets_stay_out_of_sight(setup: Setup) -> None:
 
 def test_two_labs_have_two_directories() -> None:
     assert topology.directory_of("fl-") != topology.directory_of("ft-")
+
+
+def test_backends(site: Site, setup: Setup) -> None:
+    model = {"url": "ws://127.0.0.1:9/v1/realtime", "model": "m"}
+    for backend, section in (("parrot", {}), ("realtime", model)):
+        one = dataclasses.replace(setup, backend=backend, model=section)
+        config = load(TransceiverConfig, toml=service_config.transceiver(site, one, KEYS))
+        assert config.backend == backend
+    assert (config.realtime.url, config.realtime.model) == (model["url"], "m")

@@ -56,7 +56,7 @@ async def test_a_preflight_of_a_realtime_client() -> None:
         headers={
             "Origin": "https://talk.example",
             "Access-Control-Request-Method": "POST",
-            "Access-Control-Request-Headers": "authorization,content-type,x-openai-agents-sdk",
+            "Access-Control-Request-Headers": "authorization,openai-beta,x-openai-agents-sdk",
         },
     )
     assert reply.status_code == 200

@@ -21,10 +21,12 @@ from relayctl.wire.route_token import Key
 from transceiver import rtp
 from transceiver.admission import Admission
 from transceiver.audio.pacer import Pacer
+from transceiver.backends.base import BackendFactory
 from transceiver.backends.echo import Mode, make
 from transceiver.call import Call
-from transceiver.calls import Calls, DialectName
+from transceiver.calls import Calls
 from transceiver.counts import Counts
+from transceiver.dialects.choice import DialectName
 from transceiver.dtls import DtlsTransport, Failure, Identity
 from transceiver.framing import PlainFraming, SppFraming
 from transceiver.minting import Minter
@@ -191,7 +193,14 @@ class Client:
 class World:
     """`now` is the clock of everything. `lose` decides what the network loses."""
 
-    def __init__(self, *, capacity: int = 30, mode: Mode = Mode.OPUS, plain: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        capacity: int = 30,
+        mode: Mode = Mode.OPUS,
+        plain: bool = False,
+        make_backend: BackendFactory | None = None,
+    ) -> None:
         self.now = 1000.0
         self.plain = plain
         self.socket = FakeSocket()
@@ -208,9 +217,11 @@ class World:
             mux=self.mux,
             pacer=self.pacer,
             identity=IDENTITY,
-            make_backend=lambda outlet: make(outlet, mode),
+            backend="echo",
+            make_backend=make_backend or (lambda client: make(client, mode)),
             random_bytes=os.urandom,
             observe=lambda phase, seconds: self.phases.append((phase, seconds)),
+            stamp=lambda: "2030-01-02T03:04:05.678+00:00",
         )
         minter = Minter(Key(1, bytes(32)), 7, ENDPOINT, os.urandom)
         self.calls = Calls(around, minter, Admission(capacity))

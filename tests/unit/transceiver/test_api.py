@@ -13,6 +13,8 @@ from transceiver.api import MAX_BODY, create_app
 TOKEN = "correct horse battery"
 AUTH = {"Authorization": f"Bearer {TOKEN}"}
 VIPS = ["203.0.113.10:3478"]
+LARGE = {"instructions": "ü" * 32_800}
+DEEP = json.loads('{"x":' * 33 + "1" + "}" * 33)
 
 
 class Api:
@@ -77,6 +79,10 @@ def test_the_life_of_a_call(api: Api) -> None:
         pytest.param({"vips": VIPS * 2}, (400, "bad_vips"), id="two_of_a_family"),
         pytest.param({"dialect": "klingon"}, (400, "unknown_dialect"), id="dialect"),
         pytest.param({"dialect": []}, (400, "unknown_dialect"), id="dialect_list"),
+        pytest.param({"session": []}, (400, "invalid_session"), id="session_list"),
+        pytest.param({"session": None}, (400, "invalid_session"), id="session_null"),
+        pytest.param({"session": DEEP}, (400, "invalid_session"), id="session_deep"),
+        pytest.param({"session": LARGE}, (400, "session_too_large"), id="session_large"),
         pytest.param({"subject": 1}, (400, "invalid_parameter"), id="subject_number"),
         pytest.param({"subject": "x" * 129}, (400, "invalid_parameter"), id="subject_long"),
     ],
@@ -84,6 +90,22 @@ def test_the_life_of_a_call(api: Api) -> None:
 def test_bad_requests(api: Api, changes: dict[str, Any], expected: tuple[int, str]) -> None:
     assert code(api.create(**changes)) == expected
     assert len(api.world.calls) == 0
+
+
+@pytest.mark.parametrize("dialect", ["realtime", "realtime-beta", "rtvi", "plain"])
+def test_the_session_and_the_dialect_go_to_the_call(api: Api, dialect: str) -> None:
+    session = {"instructions": "be brief", "x": {"unknown": [1, None]}}
+    created = api.create(session=session, dialect=dialect)
+    assert created.status_code == 201
+    assert api.world.calls.find(created.json()["id"])._session.items() >= session.items()
+
+
+def test_a_call_is_ended_with_its_last_words(api: Api) -> None:
+    path = f"/v1/calls/{api.create().json()['id']}"
+    assert api.request("POST", f"{path}/finish").status_code == 202
+    assert api.request("GET", path).json()["reason"] == "hangup"  # nobody was there to hear any
+    assert code(api.request("POST", f"{path}/finish")) == (410, "call_ended")
+    assert code(api.request("POST", "/v1/calls/x/finish")) == (404, "call_not_found")
 
 
 def test_offers_without_audio_and_of_lite_agents_are_not_acceptable(api: Api) -> None:
@@ -141,7 +163,7 @@ def test_status(api: Api) -> None:
     assert api.request("GET", "/v1/status").json() == {"calls": 0}
 
 
-@pytest.mark.parametrize("body", [b"{", b"[]", b"", b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize("body", [b"{", b"[]", b"", b"\xff", b"[" * 100_000, b'{"x": NaN}'])
 def test_no_json(api: Api, body: bytes) -> None:
     assert code(api.request("POST", "/v1/calls", content=body)) == (400, "invalid_json")
 
@@ -151,6 +173,9 @@ def test_text_that_utf_8_cannot_carry(api: Api) -> None:
     body = json.dumps({"offer": offer, "vips": VIPS})
     refused = api.request("POST", "/v1/calls", content=body.encode())
     assert code(refused) == (400, "invalid_parameter")
+    body = json.dumps({"offer": "v=0", "vips": VIPS, "session": {"x": "\udfff"}})
+    refused = api.request("POST", "/v1/calls", content=body.encode())
+    assert code(refused) == (400, "invalid_session")
 
 
 def test_a_body_has_its_limit(api: Api) -> None:
@@ -173,6 +198,7 @@ def test_every_v1_route_wants_the_token(api: Api, headers: dict[str, str]) -> No
         ("GET", "/v1/calls/x"),
         ("DELETE", "/v1/calls/x"),
         ("POST", "/v1/calls/x/restart"),
+        ("POST", "/v1/calls/x/finish"),
         ("POST", "/v1/drain"),
         ("GET", "/v1/status"),
     ):

@@ -24,7 +24,7 @@ from tests.unit.transceiver.records import ALERT, DATA, HANDSHAKE, record
 from transceiver import aiortc_parts
 from transceiver.backends.echo import Mode
 from transceiver.call import Call
-from transceiver.calls import DialectName
+from transceiver.dialects.choice import DialectName
 from transceiver.lifecycle import End, State
 from transceiver.sdp import SdpError
 from transceiver.stream import BURST

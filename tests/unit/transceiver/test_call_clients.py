@@ -8,7 +8,7 @@ import pytest
 from aioice import stun
 
 from tests.unit.transceiver.harness import VIP, Client, World, is_dtls, lose_nth
-from transceiver.calls import DialectName
+from transceiver.dialects.choice import DialectName
 from transceiver.ice.stun import ERROR_CODE, parse
 from transceiver.lifecycle import State
 

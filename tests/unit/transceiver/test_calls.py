@@ -6,7 +6,8 @@ from tests.unit.transceiver.harness import VIP, Client, World
 from transceiver import admission
 from transceiver.admission import Refusal, Refused
 from transceiver.backends.echo import Mode
-from transceiver.calls import REMEMBERED_S, CallError, DialectName, Reason
+from transceiver.calls import REMEMBERED_S, CallError, Reason
+from transceiver.dialects.choice import DialectName
 from transceiver.sdp import SdpError
 
 
@@ -113,6 +114,7 @@ def test_describes_a_call(world: World) -> None:
     assert timeline["channel_ms"] is None
     assert all(timeline[f"{phase}_ms"] is not None for phase in ("answer", "ice", "dtls"))
     assert shown.pop("rtt_ms") is not None
+    assert str(shown.pop("session")).startswith("sess_")
     statistics = shown.pop("statistics")
     assert isinstance(statistics, dict)
     assert statistics["packets_up"] == 1
@@ -121,6 +123,7 @@ def test_describes_a_call(world: World) -> None:
         "state": "connected",
         "client": "198.51.100.7:40000",
         "vip": "203.0.113.10:3478",
+        "backend": "echo",
         "packets": {"up": 1, "down": 1},
         "bytes": {"up": 3, "down": 3},
         "lost": 0,

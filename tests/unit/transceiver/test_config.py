@@ -28,6 +28,7 @@ def test_defaults() -> None:
     assert config.keys_file == Path("/etc/ferryline/route.keys")
     assert (config.capacity, config.backend, config.echo.mode) == (None, "echo", Mode.AUDIO)
     assert (config.workers, config.max_lateness_ms, config.drain_s) == (1, 20.0, 3600.0)
+    assert (config.session.length_s, config.session.warning_s) == (3600.0, 60.0)
     assert (config.away_after_s, config.consent_s, config.setup_s) == (10.0, 30.0, 15.0)
 
 
@@ -66,7 +67,13 @@ def without(key: str, *more: str) -> str:
         pytest.param(GOOD + "away_after_s = 40", "consent_s", id="away_after_consent"),
         pytest.param(GOOD + 'cluster_prefix = "10.0.0.0/8"', "has to be an IPv6 /96", id="prefix"),
         pytest.param(without("keys", 'keys_file = "keys"'), "is relative", id="relative"),
-        pytest.param(GOOD + 'backend = "parrot"', "backend", id="backend"),
+        pytest.param(GOOD + 'backend = "cow"', "backend", id="backend"),
+        pytest.param(
+            GOOD + 'backend = "realtime"', "realtime.url: missing; backend 'realtime'", id="no_url"
+        ),
+        pytest.param(
+            GOOD + "[session]\nlength_s = 60", "warning_s = 60.0: not less than", id="warning"
+        ),
     ],
 )
 def test_names_the_fault(toml: str, fault: str) -> None:

@@ -1,6 +1,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import pytest
+
 from transceiver.drain import Drain
 
 
@@ -21,7 +23,7 @@ async def settle() -> None:
 def test_ends_with_the_last_call() -> None:
     async def scenario() -> None:
         calls, told = ["one"], list[str]()
-        drain = Drain(calls, 3600, lambda: told.append("begin"))
+        drain = Drain(calls, 3600, lambda: told.append("begin"), never)
         over = asyncio.create_task(drain.over())
         await settle()
         assert not over.done()
@@ -36,18 +38,39 @@ def test_ends_with_the_last_call() -> None:
     run(scenario)
 
 
-def test_ends_when_the_time_is_over() -> None:
+def never() -> None:
+    raise AssertionError("not the time for last words")
+
+
+def test_ends_when_the_time_is_over_with_last_words_before() -> None:
     async def scenario() -> None:
-        drain = Drain(["one"], 0.01, lambda: None)
+        told: list[str] = []
+        drain = Drain(["one"], 0.02, lambda: told.append("begin"), lambda: told.append("goodbye"))
         drain.begin()
         await drain.over()
+        assert told == ["begin", "goodbye"]
+
+    run(scenario)
+
+
+def test_ends_when_the_last_words_are_said() -> None:
+    async def scenario() -> None:
+        calls = ["one"]
+        drain = Drain(calls, 40, lambda: None, calls.clear)
+        over = asyncio.create_task(drain.over())
+        await settle()
+        drain.begin()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(drain, "_drain_s", 0.5)
+            await over
+        assert calls == []
 
     run(scenario)
 
 
 def test_the_second_sigterm_ends_at_once() -> None:
     async def scenario() -> None:
-        drain = Drain(["one"], 3600, lambda: None)
+        drain = Drain(["one"], 3600, lambda: None, never)
         over = asyncio.create_task(drain.over())
         drain.begin()
         drain.terminate()  # the first, though it drained already
@@ -62,7 +85,7 @@ def test_the_second_sigterm_ends_at_once() -> None:
 def test_may_end_without_draining_before() -> None:
     async def scenario() -> None:
         told = list[str]()
-        drain = Drain(["one"], 3600, lambda: told.append("begin"))
+        drain = Drain(["one"], 3600, lambda: told.append("begin"), never)
         drain.end()
         await drain.over()
         assert told == ["begin"]

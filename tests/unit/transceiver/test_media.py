@@ -3,9 +3,9 @@ import weakref
 
 import pytest
 
+from tests.unit.transceiver.backends.around import Peer
 from transceiver import rtp
 from transceiver.audio.pacer import Pacer
-from transceiver.backends.base import Backend, Outlet
 from transceiver.backends.echo import Mode, make
 from transceiver.counts import Counts
 from transceiver.lateness import Lateness
@@ -21,7 +21,7 @@ class Rig:
     def __init__(self, sends: bool = True, mode: Mode = Mode.OPUS) -> None:
         self.now = 10.0
         self.pacer = Pacer(lambda: self.now, Lateness())
-        self.mode = mode
+        self.backend = make(Peer(), mode)
         self.crashes = 0
         self.sent: list[Packet] = []
         self.reports: list[bytes] = []
@@ -33,7 +33,7 @@ class Rig:
             first_sequence=0xFFFE,
             first_timestamp=0xFFFFFFFF,
             sends=sends,
-            make_backend=self._make,
+            backend=self.backend,
             pacer=self.pacer,
             counts=self.counts,
             clock=lambda: self.now,
@@ -41,10 +41,6 @@ class Rig:
             transmit_rtcp=self.reports.append,
             crash=self._crash,
         )
-
-    def _make(self, outlet: Outlet) -> Backend:
-        self.backend = make(outlet, self.mode)
-        return self.backend
 
     def _crash(self) -> None:
         self.crashes += 1
@@ -177,6 +173,23 @@ def test_a_backend_that_plays_is_paced_and_goes_on_after_being_away() -> None:
     assert len(rig.pacer) == 0
 
 
+def test_a_backend_learns_what_is_on_the_wire() -> None:
+    rig = Rig()
+    frames: list[tuple[float, int]] = []
+    assert rig.media.sent == 0
+    rig.media.open(24000, lambda now: frames.append((now, rig.media.sent)))
+    assert rig.media.play(bytes(2 * 1000))
+    assert rig.media.sent == 0
+    rig.run(0.2)
+    assert [sent for _, sent in frames] == [480, 960, 1000]
+    assert frames[-1][0] <= rig.now
+    rig.media.play(bytes(2 * 1000))
+    assert rig.media.flush() == 1000
+    assert rig.media.sent == 1000
+    rig.media.close()
+    assert rig.media.sent == 0
+
+
 def test_silence_before_the_client_listens_costs_no_packets() -> None:
     rig = Rig(sends=False, mode=Mode.PACED)
     rig.run(0.2)
@@ -227,10 +240,11 @@ def test_a_closed_call_still_tells_its_statistics_and_holds_no_codec(mode: Mode)
     for n in (1, 3, 4):
         rig.take(n, payload=FRAME)
         rig.now += 0.05
-    held = weakref.ref(rig.backend._uplink)  # type: ignore[attr-defined]
+    held = weakref.ref(rig.backend._mouth._uplink)  # type: ignore[attr-defined]
     before = rig.media.statistics()
     rig.media.close()
     rig.media.close()
+    rig.backend.close()
     assert rig.media.statistics() == before
     assert before["concealed"] == rig.counts.uplink["concealed"] == 1
     assert rig.counts.lost == 1

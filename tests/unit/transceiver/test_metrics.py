@@ -5,8 +5,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from transceiver.admission import Admission, Refusal
 from transceiver.counts import Counts
-from transceiver.lifecycle import State
+from transceiver.lifecycle import End, State
 from transceiver.metrics import PREFIX, Metrics
+from transceiver.tally import FAULTS, STATUSES
 
 DOC = Path(__file__).parents[3] / "docs/metrics.md"
 
@@ -25,6 +26,11 @@ def test_shows_what_was_counted() -> None:
     counts.ended["hangup"] += 2
     counts.refused["overloaded"] += 1
     counts.packets_up, counts.bytes_down, counts.moves, counts.lost = 5, 70, 1, 3
+    counts.turns, counts.interruptions = 4, 1
+    counts.responses["completed"] += 3
+    counts.faults["backend_overrun"] += 1
+    counts.answers.update([1, 1, 3])
+    counts.answers_s = 0.5
     metrics.observe("ice", 0.03)
     lines = generate_latest(registry).decode().splitlines()
     name = "ferryline_transceiver"
@@ -47,6 +53,15 @@ def test_shows_what_was_counted() -> None:
         f'{name}_rtp_payload_bytes_total{{direction="down"}} 70.0',
         f"{name}_path_moves_total 1.0",
         f"{name}_rtp_lost_total 3.0",
+        f"{name}_turns_total 4.0",
+        f"{name}_interruptions_total 1.0",
+        f'{name}_responses_total{{status="completed"}} 3.0',
+        f'{name}_errors_total{{code="backend_overrun"}} 1.0',
+        f'{name}_answer_seconds_bucket{{le="0.05"}} 0.0',
+        f'{name}_answer_seconds_bucket{{le="0.1"}} 2.0',
+        f'{name}_answer_seconds_bucket{{le="+Inf"}} 3.0',
+        f"{name}_answer_seconds_count 3.0",
+        f"{name}_answer_seconds_sum 0.5",
         f'{name}_call_setup_seconds_count{{phase="ice"}} 1.0',
         f'{name}_call_setup_seconds_bucket{{le="0.05",phase="ice"}} 1.0',
         f'{name}_call_setup_seconds_count{{phase="first_audio"}} 0.0',
@@ -72,12 +87,15 @@ def names(registry: CollectorRegistry) -> dict[str, tuple[str, ...]]:
 def test_the_document_has_every_metric_with_its_labels() -> None:
     registry, counts = CollectorRegistry(), Counts()
     Metrics(registry, counts, lambda: (), Admission(30), lambda share: 0.0)
-    for totals in (counts.dropped, counts.ended, counts.refused):
+    for totals in (
+        *(counts.dropped, counts.ended, counts.refused, counts.responses),
+        counts.faults,
+    ):
         totals["x"] = 1
     [chapter] = re.findall(r"^# What a transceiver.*?(?=^# |\Z)", DOC.read_text(), re.M | re.S)
     [table] = re.findall(r"^\| name \|.*?\n\n", chapter, re.M | re.S)
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", table, re.M)
     shown = {name: tuple(sorted(re.findall(r"`(\w+)`", labels))) for name, labels in rows}
     assert shown == names(registry)
-    for reason in Refusal:
+    for reason in (*Refusal, *FAULTS, *STATUSES, *End):
         assert f"`{reason}`" in chapter

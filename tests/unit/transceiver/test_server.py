@@ -51,7 +51,7 @@ def test_no_call_is_taken_while_work_is_late(tmp_path: Path) -> None:
             assert status.pop("lateness_ms") > 0
             assert status.pop("capacity") > 0  # measured
             version = importlib.metadata.version("ferryline")
-            own = {"endpoint": live.vip, "cluster": 7, "version": version}
+            own = {"endpoint": live.vip, "cluster": 7, "backend": "echo", "version": version}
             assert status == {"calls": 0, "draining": False, **own}
             metrics = (await live.http.get("/metrics")).text
             assert 'calls_refused_total{reason="lateness"} 1.0' in metrics

@@ -21,7 +21,13 @@ class Rig:
         self.pacer = Pacer(lambda: self.now, Lateness())
         self.sent: list[tuple[float, bytes, int, bool]] = []
         self.crashes = 0
-        self.speaker = Speaker(RATE, 12345, self.pacer, self._send, self._crash)
+        self.frames: list[tuple[float, int]] = []  # of played samples: when, how many by then
+        self.speaker = Speaker(
+            RATE, 12345, self.pacer, self._send, self._crash, on_frame=self._frame
+        )
+
+    def _frame(self, now: float) -> None:
+        self.frames.append((now, self.speaker.downlink.gone))
 
     def _send(self, payload: bytes, timestamp: int, marker: bool) -> None:
         self.sent.append((self.now, payload, timestamp, marker))
@@ -100,6 +106,19 @@ def test_paused_it_sends_nothing_and_keeps_what_waits() -> None:
     rig.run(0.1)
     assert rig.speaker.downlink.skipped == 0
     assert rig.speaker.downlink.queued < queued
+
+
+def test_tells_of_each_frame_that_has_played_samples_after_it_was_sent() -> None:
+    rig = Rig()
+    rig.speaker.resume()
+    rig.run(0.1)
+    assert rig.sent
+    assert not rig.frames
+    rig.speaker.downlink.play(bytes(RATE // 10 + 2), rig.now)  # two frames and a half, and one
+    rig.run(0.5)
+    assert [sent for _, sent in rig.frames] == [480, 960, 1201]
+    talk = next(n for n, (*_, marker) in enumerate(rig.sent) if marker)
+    assert [at for at, _ in rig.frames] == [at for at, *_ in rig.sent[talk : talk + 3]]
 
 
 def test_it_comes_back_to_its_place_between_the_others() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.unit.transceiver.harness import Client, World
+from tests.unit.transceiver.recorder import Recorder
 from transceiver.lifecycle import End
 from transceiver.sdp import parse_offer
 from transceiver.sdp_answer import Local
@@ -17,10 +18,12 @@ class Rig:
         self.ends: list[End] = []
         around = self.world.calls._around
         local = Local("u" * 24, "p" * 24, around.identity.fingerprint, 5, "us", (), 1)
+        line = Recorder().line(on_end=self._end)
         self.stream = Stream(
             around,
             parse_offer(self.client.offer()),
             local,
+            line,
             lambda label: pytest.fail("no channel here"),
             send=lambda datagram: self.client.receive(datagram, 0.0),
             on_step=self.steps.append,

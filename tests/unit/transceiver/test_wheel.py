@@ -32,6 +32,13 @@ def test_a_new_plan_replaces_the_old_one_both_ways() -> None:
     assert wheel.turn(NOW + 6) == ["later"]
 
 
+def test_at_once_is_the_next_turn() -> None:
+    wheel: Wheel[str] = Wheel()
+    assert wheel.turn(NOW) == []
+    wheel.plan("a", -math.inf)
+    assert wheel.turn(NOW + TURN_S) == ["a"]
+
+
 def test_what_is_overdue_comes_at_the_next_turn_and_not_in_this_one() -> None:
     wheel: Wheel[str] = Wheel()
     assert wheel.turn(NOW) == []

@@ -2,6 +2,7 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.responses import JSONResponse
 
 from relayctl.wire.call_id import parse
 from tests.unit.signaling.fake_transceiver import (
@@ -41,6 +42,78 @@ async def test_create_answers_as_small_clients_need_it() -> None:
     assert parse(text).secret == SECRET
     _, _, body = fake.seen[0]
     assert body == {"offer": OFFER, "vips": [VIP], "dialect": "realtime"}
+
+
+@pytest.mark.parametrize(
+    ("session", "query", "expected"),
+    [
+        ('{"model": "m", "voice": "ash"}', "", {"model": "m", "voice": "ash"}),
+        ('{"voice": "ash"}', "?model=q", {"model": "q", "voice": "ash"}),
+        (None, "?model=q", {"model": "q"}),
+        (None, "", None),
+    ],
+)
+async def test_a_form_brings_a_session(
+    session: str | None, query: str, expected: dict[str, str] | None
+) -> None:
+    fake = FakeTransceiver()
+    _, client = await signaling(fake)
+    parts = {"sdp": (None, OFFER)} | ({} if session is None else {"session": (None, session)})
+    reply = await client.post(CALLS + query, files=parts)
+    assert (reply.status_code, reply.text) == (201, ANSWER)
+    body = fake.seen[0][2]
+    assert (body["offer"], body.get("session")) == (OFFER, expected)
+
+
+async def test_an_offer_alone_may_name_its_model() -> None:
+    fake = FakeTransceiver()
+    _, client = await signaling(fake)
+    await client.post(f"{CALLS}?model=q", content=OFFER, headers=SDP)
+    assert fake.seen[0][2]["session"] == {"model": "q"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "code", "param"),
+    [
+        ({"sdp": OFFER, "session": "{"}, "bad_session", "session"),
+        ({"sdp": OFFER, "session": "[]"}, "bad_session", "session"),
+        ({"session": "{}"}, "bad_sdp", "sdp"),
+        ({"sdp": "v=1"}, "bad_sdp", "sdp"),
+    ],
+)
+async def test_a_bad_part_is_named_and_reaches_no_transceiver(
+    parts: dict[str, str], code: str, param: str
+) -> None:
+    fake = FakeTransceiver()
+    _, client = await signaling(fake)
+    files = {name: (None, text) for name, text in parts.items()}
+    reply = await client.post(CALLS, files=files)
+    assert reply.status_code == 400
+    assert (reply.json()["error"]["code"], reply.json()["error"]["param"]) == (code, param)
+    assert not fake.seen
+
+
+async def test_a_session_that_the_transceiver_minds_is_the_clients_fault() -> None:
+    fake = FakeTransceiver()
+    _, client = await signaling(fake)
+    fake.refusals["create"] = JSONResponse(
+        {"error": {"code": "session_too_large", "message": "too much", "param": "session"}}, 400
+    )
+    reply = await client.post(CALLS, files={"sdp": (None, OFFER), "session": (None, "{}")})
+    error = reply.json()["error"]
+    assert reply.status_code == 400
+    assert (error["code"], error["param"]) == ("session_too_large", "session")
+
+
+@pytest.mark.parametrize(
+    ("header", "dialect"),
+    [("realtime=v1", "realtime-beta"), ("assistants=v2", "realtime"), ("", "realtime")],
+)
+async def test_clients_of_the_beta_api_say_so(header: str, dialect: str) -> None:
+    fake = FakeTransceiver()
+    _, client = await signaling(fake)
+    await client.post(CALLS, content=OFFER, headers={**SDP, "OpenAI-Beta": header})
+    assert fake.seen[0][2]["dialect"] == dialect
 
 
 async def test_restart() -> None:
