@@ -45,6 +45,8 @@ say "installing Python packages from requirements.lock"
 if [ "$profile" = dev ]; then
     say "installing the browser driver"
     .venv/bin/python -m tests.browser.install
+    say "installing the judges of events"
+    .venv/bin/python -m tests.judges.agents_union
 fi
 echo "$want" >.venv/.setup
 say "done"

@@ -14,9 +14,9 @@ class Allowance:
 
     def take(self, now: float) -> bool:
         """Take one; False if there is none left."""
-        self._left = min(self._burst, self._left + (now - self._seen) * self._rate)
+        left = self._left + (now - self._seen) * self._rate
+        if left > self._burst:
+            left = self._burst
         self._seen = now
-        if self._left < 1.0:
-            return False
-        self._left -= 1.0
-        return True
+        self._left = left if left < 1.0 else left - 1.0
+        return left >= 1.0

@@ -131,11 +131,13 @@ class Call:
         received = None if stream is None else stream.open_rtp(payload, now)
         if stream is None or received is None:
             return False
-        if received.new_source is not None:
-            self._mux.table.claims(received.new_source, self, proven=True)
-        moved = self._reach.authentic(path, via, now, newest=received.newest)
-        stream.deliver(received, now)
-        if moved or stream.media_deadline < self._due:
+        packet, newest, new_source = received
+        if new_source is not None:
+            self._mux.table.claims(new_source, self, proven=True)
+        moved = self._reach.authentic(path, via, now, newest=newest)
+        if packet is not None:
+            stream.deliver(packet, newest, now)
+        if moved or stream.backend.deadline < self._due:
             self._plan(now)
         return True
 
@@ -176,7 +178,6 @@ class Call:
         self._mux.detach(self)
         self._mux.counts.ended[reason] += 1
         self._reach.close()
-        self._early.clear()
         self._on_end(self)
 
     def describe(self) -> dict[str, object]:

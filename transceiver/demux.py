@@ -6,7 +6,7 @@ what another call says about that path changes nothing until that call's check i
 A path is any hashable value.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 C = TypeVar("C")
@@ -53,6 +53,7 @@ class Demux(Generic[C]):
         self._suitors: _Table[Key, C] = _Table()  # asked last, on a path that nobody owns
         self._by_ssrc: dict[int, list[C]] = {}
         self._ssrcs: dict[C, set[int]] = {}
+        self.owner: Callable[[Key], C | None] = self._owners.get  # of a path; once per packet
 
     def __len__(self) -> int:
         """Entries in all tables; 0 when no call is left."""
@@ -123,9 +124,6 @@ class Demux(Generic[C]):
 
     def response(self, path: Key, transaction_id: bytes) -> C | None:
         return self._by_transaction.get((path, transaction_id))
-
-    def owner(self, path: Key) -> C | None:
-        return self._owners.get(path)
 
     def suitor(self, path: Key) -> C | None:
         """The call that asked `path` last, while nobody owns it: DTLS may overtake the answer."""

@@ -26,8 +26,10 @@ from aiortc.rtcdtlstransport import (
 from aiortc.rtcicetransport import RTCIceTransport
 from OpenSSL import SSL
 
+from transceiver import srtp
 from transceiver.aiortc_parts import require, run
 from transceiver.flight import DATAGRAM_SIZE, LastFlight, datagrams
+from transceiver.srtp import Srtp
 
 _DTLS_1_2 = 0xFEFD
 _MAX_RECORD = 16_384  # bytes of plain text, RFC 6347 section 4.1
@@ -75,6 +77,7 @@ class Identity:
         require(version, self.certificate, ("_create_ssl_context",), "RTCCertificate")
         probe = RTCDtlsTransport(cast(RTCIceTransport, Leg(lambda data: None)), [self.certificate])
         require(version, probe, _USED, "RTCDtlsTransport")
+        require(version, pylibsrtp.Session(), srtp.USED, "pylibsrtp.Session")
         self._context = self._make_context()
 
     def _make_context(self) -> SSL.Context:
@@ -126,10 +129,11 @@ class DtlsTransport(RTCDtlsTransport):
         self._on_connected = on_connected
         self._on_closed = on_closed
         self._flight = LastFlight()
+        self.srtp: Srtp | None = None  # while `connected`
 
     @property
     def connected(self) -> bool:
-        return self._state is State.CONNECTED
+        return self.srtp is not None
 
     def begin(self, now: float) -> None:
         """Make the TLS object; as client, say hello."""
@@ -148,6 +152,8 @@ class DtlsTransport(RTCDtlsTransport):
 
     def timer(self, now: float) -> None:
         """Repeat what the peer may have missed."""
+        if self.srtp is not None and self.srtp.heard:
+            self._flight.arrived()
         for datagram in self._flight.due(now):
             self._out(datagram)
         if self._state is State.CONNECTING and self._ssl and self._ssl.DTLSv1_get_timeout() == 0:
@@ -159,20 +165,6 @@ class DtlsTransport(RTCDtlsTransport):
         openssl = self._ssl.DTLSv1_get_timeout() if self._ssl and not self.connected else None
         return min(self._flight.deadline, math.inf if openssl is None else now + openssl)
 
-    def unprotect(self, packet: bytes) -> bytes | None:
-        """RTP from SRTP; None if it is not authentic, or seen before."""
-        return self._open(packet, rtcp=False)
-
-    def unprotect_rtcp(self, packet: bytes) -> bytes | None:
-        return self._open(packet, rtcp=True)
-
-    def protect(self, packet: bytes) -> bytes:
-        """SRTP from RTP; only while `connected`."""
-        return self._tx_srtp.protect(packet)
-
-    def protect_rtcp(self, packet: bytes) -> bytes:
-        return self._tx_srtp.protect_rtcp(packet)
-
     def close(self) -> None:
         """Say close_notify if there is anybody to say it to; nothing goes out afterwards."""
         if self._ssl is not None and self._state is State.CONNECTED:
@@ -181,19 +173,7 @@ class DtlsTransport(RTCDtlsTransport):
             self._flush()
         self._flight.arrived()
         self._set_state(State.CLOSED)
-        self._ssl = None
-
-    def _open(self, packet: bytes, *, rtcp: bool) -> bytes | None:
-        if self._state is not State.CONNECTED:
-            return None
-        try:
-            plain = (
-                self._rx_srtp.unprotect_rtcp(packet) if rtcp else self._rx_srtp.unprotect(packet)
-            )
-        except (pylibsrtp.Error, ValueError):
-            return None
-        self._flight.arrived()
-        return plain
+        self._ssl = self.srtp = None
 
     def _shake(self, now: float) -> bool:
         """Go on with the handshake; whether it is finished."""
@@ -216,6 +196,7 @@ class DtlsTransport(RTCDtlsTransport):
             return False
         if self._role == "client":
             self._flight.arrived()  # the server's Finished came after ours
+        self.srtp = Srtp(self._rx_srtp, self._tx_srtp)
         self._set_state(State.CONNECTED)
         self._remember(now)
         self._on_connected()

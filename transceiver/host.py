@@ -14,8 +14,8 @@ from relayctl.wire import address
 from relayctl.wire.address import Address
 from relayctl.wire.route_token import Key, KeyFileError, parse_keys
 from transceiver.config import TransceiverConfig
+from transceiver.media_socket import open_socket
 from transceiver.minting import Minter, MintingError
-from transceiver.mux import open_socket
 
 BACKLOG = 128
 

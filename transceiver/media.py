@@ -6,14 +6,13 @@ backend that speaks samples gets an encoder and a place at the pacer, which call
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 from transceiver import rtp
 from transceiver.audio.pacer import Pacer
 from transceiver.backends.base import Backend
 from transceiver.counts import Counts
 from transceiver.rtcp import Reporter
-from transceiver.rtp import CLOCK_RATE, Packet, Reception
+from transceiver.rtp import CLOCK_RATE, Packet, Reception, header
 from transceiver.speaker import Speaker
 
 MAX_SOURCES = 8  # SSRCs of one client: each costs SRTP state
@@ -21,12 +20,9 @@ FIRST_REPORT_S = 1.0  # after the media began
 REPORT_EVERY_S = 3.0
 
 
-class Received(NamedTuple):
-    """An authentic packet of the client; `packet` is None for RTCP."""
-
-    packet: Packet | None
-    newest: bool  # ahead of all before it
-    new_source: int | None = None  # its SSRC, at the first packet of it
+Received = tuple[Packet | None, bool, int | None]
+"""An authentic packet of the client, None for RTCP; whether it is ahead of all before it; its SSRC
+if it is the first packet of it. A bare tuple: there is one for each packet."""
 
 
 class Media:
@@ -104,7 +100,7 @@ class Media:
             packet = rtp.parse(plain)
         except rtp.RtpError as error:
             self._counts.drop(error.reason)
-            return Received(None, False)
+            return None, False, None
         source = self._source = self._sources.get(packet.ssrc)
         is_new = source is None
         if source is None:
@@ -115,17 +111,14 @@ class Media:
         self.bytes_up += size
         self._counts.packets_up += 1
         self._counts.bytes_up += size
-        return Received(packet, newest, packet.ssrc if is_new else None)
+        return packet, newest, packet.ssrc if is_new else None
 
-    def deliver(self, received: Received, now: float) -> None:
+    def deliver(self, packet: Packet, newest: bool, now: float) -> None:
         """Let the backend have a packet."""
-        packet = received.packet
-        if packet is None:
-            return
         if packet.payload_type != self._payload_type:
             self._counts.drop("wrong_payload_type")
             return
-        self.backend.receive(packet, received.newest, now)
+        self.backend.receive(packet, newest, now)
 
     def receive_rtcp(self, plain: bytes, now: float) -> None:
         try:
@@ -145,12 +138,15 @@ class Media:
         """For the backend, see `Outlet`."""
         if self._paused or not self._sends:
             return
-        packet = Packet(self._payload_type, self._sequence, timestamp, self._ssrc, payload, marker)
-        self._sequence = (self._sequence + 1) & 0xFFFF
-        self._transmit(rtp.build(packet))
-        self._reporter.sent(len(payload), timestamp, self._clock())
+        sequence = self._sequence
+        self._sequence = (sequence + 1) & 0xFFFF
+        self._transmit(
+            header(self._payload_type, sequence, timestamp, self._ssrc, marker) + payload
+        )
+        size = len(payload)
+        self._reporter.sent(size, timestamp, self._clock())
         self._counts.packets_down += 1
-        self._counts.bytes_down += len(payload)
+        self._counts.bytes_down += size
 
     def open(self, rate: int, on_frame: Callable[[float], None] | None = None) -> None:
         """For the backend, see `Outlet`."""

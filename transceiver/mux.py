@@ -9,8 +9,6 @@ import enum
 import logging
 import math
 import socket
-import struct
-import time
 from collections.abc import Callable, Hashable
 from typing import Protocol
 
@@ -29,18 +27,14 @@ from transceiver.counts import Counts
 from transceiver.demux import Demux
 from transceiver.framing import Framing, FramingError
 from transceiver.ice import Drop
+from transceiver.media_socket import STAMP_SPACE, waited
 from transceiver.wheel import Wheel
 
-RECEIVE_BUFFER = 4 << 20  # bytes: 30 calls' packets of about half a minute
-SEND_BUFFER = 1 << 20  # bytes, as the kernel counts them: all calls' packets of one turn
 ROUNDING_S = 0.001  # timers of the loop may ring so much too early
-BATCH_S = 0.004  # of reading before other work gets its turn
+BATCH_S = 0.004  # of reading before answers leave and other work gets its turn
 
+_RTP = PacketClass.RTP  # what nearly all packets are: no look-up in the class
 _MAX_DATAGRAM = 2048  # bytes; longer ones are cut, and then fail their authentication
-_SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33  # Linux; the socket module has no names for them
-_SO_TIMESTAMPNS = 35  # Linux; also the type of the ancillary message
-_TIMESPEC = struct.Struct("@ll")
-_STAMP_SPACE = socket.CMSG_SPACE(_TIMESPEC.size)
 _TRANSACTION = slice(8, 20)  # of a STUN message, RFC 8489 section 5
 
 log = logging.getLogger(__name__)
@@ -102,6 +96,8 @@ class Mux:
         self._tick: asyncio.TimerHandle | None = None
         self._armed = math.inf  # when the wheel turns next
         self._serving: Peer | None = None
+        self._reading = False
+        self._outbox: list[tuple[bytes, Address]] = []
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -133,11 +129,11 @@ class Mux:
         self.table.remove(call)
 
     def send(self, path: Hashable, via: Address, payload: bytes) -> None:
-        """Send to the client of `path` by the relay `via`. What the kernel refuses is counted."""
-        try:
-            self._socket.sendto(self.framing.seal(path, payload), via)
-        except OSError:
-            self.counts.drop(Reject.SEND_FAILED)
+        """Send to the client of `path` by the relay `via`, now or at the end of a reading. What
+        the kernel refuses is counted."""
+        self._outbox.append((self.framing.seal(path, payload), via))
+        if not self._reading:
+            self._post()
 
     def receive(self, datagram: bytes, source: Address, now: float) -> None:
         """Take one datagram of the socket."""
@@ -147,7 +143,7 @@ class Mux:
             self.counts.drop(error.reason)
             return
         kind = classify(payload)
-        if kind is PacketClass.RTP:
+        if kind is _RTP:
             self._rtp(payload, path, source, now)
         elif kind is PacketClass.STUN:
             self._stun(payload, path, source, now)
@@ -219,11 +215,29 @@ class Mux:
         return vip is None or vip in call.vips
 
     def _readable(self) -> None:
-        """Read for a while; how long the first datagram has waited stands for all."""
+        """Read for a while, then send the answers: whoever gets several in a row is woken once,
+        and the kernel's way out stays warm. A datagram that comes alone is answered at once."""
+        self._reading = True
+        try:
+            self._read()
+        finally:
+            self._reading = False
+            self._post()
+
+    def _post(self) -> None:
+        outbox, self._outbox = self._outbox, []
+        for datagram, via in outbox:
+            try:
+                self._socket.sendto(datagram, via)
+            except OSError:
+                self.counts.drop(Reject.SEND_FAILED)
+
+    def _read(self) -> None:
+        """How long the first datagram has waited stands for all."""
         began = now = self.clock()
         try:
-            datagram, stamp, _, source = self._socket.recvmsg(_MAX_DATAGRAM, _STAMP_SPACE)
-            self.counts.lateness.add(_waited(stamp), now)
+            datagram, stamp, _, source = self._socket.recvmsg(_MAX_DATAGRAM, STAMP_SPACE)
+            self.counts.lateness.add(waited(stamp), now)
             while True:
                 self._serving = None
                 try:
@@ -260,36 +274,3 @@ class Mux:
         self.counts.drop(Reject.INTERNAL_ERROR)
         if self._serving is not None:
             self._serving.crash()
-
-
-def _waited(ancillary: list[tuple[int, int, bytes]]) -> float:
-    """Seconds since the kernel took a datagram in, by its stamp; 0 without one."""
-    for level, kind, data in ancillary:
-        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
-            seconds, nanoseconds = _TIMESPEC.unpack(data)
-            came: float = seconds + nanoseconds / 1e9
-            return time.time() - came
-    return 0.0
-
-
-def open_socket(address: Address) -> socket.socket:
-    """The media socket. Raises `OSError`."""
-    media = socket.socket(
-        socket.AF_INET6 if ":" in address[0] else socket.AF_INET, socket.SOCK_DGRAM
-    )
-    try:
-        media.setblocking(False)
-        media.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-        for forced, allowed, size in (
-            (_SO_RCVBUFFORCE, socket.SO_RCVBUF, RECEIVE_BUFFER),
-            (_SO_SNDBUFFORCE, socket.SO_SNDBUF, SEND_BUFFER),
-        ):
-            try:
-                media.setsockopt(socket.SOL_SOCKET, forced, size)
-            except PermissionError:  # without CAP_NET_ADMIN: as much as net.core.*mem_max allow
-                media.setsockopt(socket.SOL_SOCKET, allowed, size)
-        media.bind(address)
-    except OSError:
-        media.close()
-        raise
-    return media

@@ -63,8 +63,9 @@ class Reach:
         if self._closed:
             return False
         self._vias[path] = via
-        self.agent.media(path, now, newest)
-        if not self.agent.events and not self.agent.datagrams:
+        agent = self.agent
+        agent.media(path, now, newest)
+        if not agent.events and not agent.datagrams:
             return False
         self._carry_out(now)
         return True

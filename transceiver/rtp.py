@@ -6,7 +6,7 @@ carries anything for us. SRTP is `dtls.py`, reports are `rtcp.py`.
 
 import enum
 import struct
-from typing import NamedTuple
+from dataclasses import dataclass
 
 CLOCK_RATE = 48000  # of Opus, whatever the coder's own rate (RFC 7587 section 4.1)
 FRAME = 960  # ticks in 20 ms
@@ -32,7 +32,8 @@ class RtpError(ValueError):
         self.reason = reason
 
 
-class Packet(NamedTuple):
+@dataclass(slots=True)
+class Packet:
     payload_type: int
     sequence: int
     timestamp: int  # ticks of CLOCK_RATE
@@ -67,9 +68,16 @@ def parse(data: bytes) -> Packet:
 
 def build(packet: Packet) -> bytes:
     """The packet as bytes: no CSRC, no extension, no padding."""
-    kind = packet.payload_type | (0x80 if packet.marker else 0)
-    header = _HEADER.pack(_VERSION, kind, packet.sequence, packet.timestamp, packet.ssrc)
-    return header + packet.payload
+    before = header(
+        packet.payload_type, packet.sequence, packet.timestamp, packet.ssrc, packet.marker
+    )
+    return before + packet.payload
+
+
+def header(payload_type: int, sequence: int, timestamp: int, ssrc: int, marker: bool) -> bytes:
+    """What goes before a payload: 12 bytes, fields as in `Packet`."""
+    kind = payload_type | 0x80 if marker else payload_type
+    return _HEADER.pack(_VERSION, kind, sequence, timestamp, ssrc)
 
 
 class Reception:

@@ -15,8 +15,10 @@ from transceiver.dtls import DtlsTransport, Failure
 from transceiver.lifecycle import End
 from transceiver.line import Line
 from transceiver.media import Media, Received
+from transceiver.rtp import Packet
 from transceiver.sdp import Direction, Offer, Setup
 from transceiver.sdp_answer import Local, setup_of
+from transceiver.srtp import Srtp
 from transceiver.surroundings import Surroundings
 
 PACKETS_PER_S = 500  # of audio that a backend has to hear; with 2.5 ms in each there are 400
@@ -43,6 +45,7 @@ class Stream:
         self._offer = offer
         self._local = local
         self._line = line
+        self.backend = line.backend
         self._dialect_of = dialect_of
         self._send = send
         self._on_step = on_step
@@ -56,6 +59,7 @@ class Stream:
             on_closed=self._closed,
         )
         self._allowance = Allowance(PACKETS_PER_S, BURST)
+        self._srtp: Srtp | None = None  # while audio can flow
         self._sounds = False  # a packet of audio went out
         self._channels: Channels | None = None
         self.media: Media | None = None
@@ -71,27 +75,25 @@ class Stream:
     def open_rtp(self, packet: bytes, now: float) -> Received | None:
         """Authenticate an SRTP or SRTCP packet; None if it is not of this call. `deliver` it
         once it is known where answers go."""
-        media = self.media
-        if media is None:
+        srtp, media = self._srtp, self.media
+        if srtp is None or media is None:
             return None
-        if is_rtcp(packet):
-            plain = self._dtls.unprotect_rtcp(packet)
-            if plain is None:
-                return None
-            media.receive_rtcp(plain, now)
-            return Received(None, True)
         ssrc = ssrc_of(packet)
-        if ssrc is None or not media.admits(ssrc):
+        if ssrc is not None:
+            plain = srtp.unprotect(packet) if media.admits(ssrc) else None
+            return None if plain is None else media.count(plain, now)
+        plain = srtp.unprotect_rtcp(packet) if is_rtcp(packet) else None
+        if plain is None:
             return None
-        plain = self._dtls.unprotect(packet)
-        return None if plain is None else media.count(plain, now)
+        media.receive_rtcp(plain, now)
+        return None, True, None
 
-    def deliver(self, received: Received, now: float) -> None:
+    def deliver(self, packet: Packet, newest: bool, now: float) -> None:
         """Let the backend have an authentic packet, unless they come faster than any audio."""
         if self.media is None:
             return
-        if received.packet is None or self._allowance.take(now):
-            self.media.deliver(received, now)
+        if self._allowance.take(now):
+            self.media.deliver(packet, newest, now)
         else:
             self._around.mux.counts.drop("too_fast")
 
@@ -103,12 +105,8 @@ class Stream:
 
     def deadline(self, now: float) -> float:
         """When `timer` has work next; math.inf = never."""
-        return min(self._dtls.deadline(now), self._line.deadline, self.media_deadline)
-
-    @property
-    def media_deadline(self) -> float:
-        """The part of it that a packet of audio can change."""
-        return math.inf if self.media is None else self.media.deadline
+        media = math.inf if self.media is None else self.media.deadline
+        return min(self._dtls.deadline(now), self._line.deadline, media)
 
     def pause(self) -> None:
         if self.media is not None:
@@ -136,8 +134,10 @@ class Stream:
         except Exception:
             log.exception("fault in a backend")
         self._dtls.close()
+        self._srtp = None
 
     def _connected(self) -> None:
+        self._srtp = self._dtls.srtp
         audio = self._offer.audio
         clock = self._around.mux.clock
         self.media = Media(
@@ -147,7 +147,7 @@ class Stream:
             first_sequence=int.from_bytes(self._around.random_bytes(2), "big") >> 1,
             first_timestamp=int.from_bytes(self._around.random_bytes(4), "big"),
             sends=audio.direction in (Direction.SENDRECV, Direction.RECVONLY),
-            backend=self._line.backend,
+            backend=self.backend,
             pacer=self._around.pacer,
             counts=self._around.mux.counts,
             clock=clock,
@@ -171,12 +171,12 @@ class Stream:
         self._on_end(End.CLOSED_BY_PEER if failure is None else End(failure))
 
     def _transmit(self, packet: bytes) -> None:
-        if self._dtls.connected:
-            self._send(self._dtls.protect(packet))
+        if self._srtp is not None:
+            self._send(self._srtp.protect(packet))
             if not self._sounds:
                 self._sounds = True
                 self._on_step("first_audio")
 
     def _transmit_rtcp(self, packet: bytes) -> None:
-        if self._dtls.connected:
-            self._send(self._dtls.protect_rtcp(packet))
+        if self._srtp is not None:
+            self._send(self._srtp.protect_rtcp(packet))

@@ -49,6 +49,6 @@ def is_rtcp(payload: bytes) -> bool:
 
 def ssrc_of(payload: bytes) -> int | None:
     """Synchronisation source of an RTP packet; None for RTCP and everything else."""
-    if len(payload) < _RTP_HEADER or payload[0] >> 6 != 2 or is_rtcp(payload):
+    if len(payload) < _RTP_HEADER or payload[0] >> 6 != 2 or payload[1] in _RTCP_TYPES:
         return None
     return int.from_bytes(payload[8:12], "big")

@@ -42,6 +42,7 @@ _BY_TEXT = (
 )
 _BY_PLACE = (
     ("pylibsrtp/", "SRTP and DTLS"),
+    ("transceiver/srtp.py", "SRTP and DTLS"),
     ("transceiver/dtls.py", "SRTP and DTLS"),
     ("transceiver/flight.py", "SRTP and DTLS"),
     ("transceiver/rtp.py", "RTP parse, build, statistics"),

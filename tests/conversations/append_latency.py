@@ -15,7 +15,7 @@ import numpy as np
 from tests.audio.wire_to_wire import spread
 from tests.conversations.caller import Caller, Sent, Wishes, calling
 from tests.conversations.effort import Effort
-from tests.conversations.mouth import phrase
+from tests.conversations.mouth import phrase, phrases
 from tests.conversations.service import Service, free_port
 from tests.figures.measurement import Findings, Measurement, expect
 from tests.realtime_server.record import Entry
@@ -38,6 +38,7 @@ def measurements(effort: Effort) -> list[Measurement]:
 
 
 def measure(effort: Effort) -> Findings:
+    phrases()  # to read them takes a second, in which nobody would speak
     server = RealtimeServer(port=free_port())
     with Service("realtime", section(server)) as service:
         sent, received = asyncio.run(_record(service, server, effort.appends_s))

@@ -15,7 +15,7 @@ from functools import partial
 from tests.conversations.append_latency import APPEND, section
 from tests.conversations.caller import Caller, Wishes, calling
 from tests.conversations.effort import Effort
-from tests.conversations.mouth import phrase
+from tests.conversations.mouth import phrase, phrases
 from tests.conversations.service import Service, free_port
 from tests.figures.measurement import Findings, Measurement, MeasurementError, expect
 from tests.realtime_server.script import Script
@@ -24,6 +24,7 @@ from tests.report import Target
 
 STARTED, STOPPED = "output_audio_buffer.started", "output_audio_buffer.stopped"
 WELL = Script(reply_s=0.4)
+GONE = frozenset({"backend_unavailable"})
 STRAY = (
     *("not JSON", "[1, 2]", '{"type": 5}', "{}", '{"type": "response.output_audio.delta"}'),
     '{"type": "response.output_audio.delta", "response_id": "r", "item_id": "i", '
@@ -50,15 +51,16 @@ class Fault:
     name: str
     script: Script
     errors: frozenset[str] = frozenset()
-    absent: bool = False  # nobody listens when the call begins
+    lasts: bool = False  # until the client was told: no session before
+    absent: bool = False  # nobody even listens then
     reply_s: tuple[float, float] | None = None  # how long the sound of a reply has to last
 
 
 FAULTS = (
-    Fault("absent", WELL, frozenset({"backend_unavailable"}), absent=True),
-    Fault("dead", Script(die_after_s=0.3, reply_s=3, pace=1), frozenset({"backend_reconnected"})),
-    Fault("mute", Script(mute=True, fault_times=1), frozenset({"backend_unavailable"})),
-    Fault("busy", Script(refuse=429, fault_times=1), frozenset({"backend_overloaded"})),
+    Fault("absent", WELL, GONE, lasts=True, absent=True),
+    Fault("dead", Script(die_after_s=0.3, reply_s=3, pace=1), GONE | {"backend_reconnected"}),
+    Fault("mute", Script(mute=True), GONE, lasts=True),
+    Fault("busy", Script(refuse=429), frozenset({"backend_overloaded"}), lasts=True),
     Fault("slow", Script(think_s=2, pace=0.9, reply_s=1), reply_s=(0.9, 2.5)),
     Fault("fast", Script(pace=10, reply_s=3), reply_s=(2.7, 3.4)),
     Fault("bursty", Script(pace=1, chunk_ms=1000, reply_s=3), reply_s=(2.7, 4.5)),
@@ -83,6 +85,7 @@ def measurements(effort: Effort) -> list[Measurement]:
 
 
 def measure(effort: Effort) -> Findings:
+    phrases()  # to read them takes a second, in which nobody would speak
     server = RealtimeServer(WELL, port=free_port())
     account = Account()
     with Service("realtime", section(server)) as service:
@@ -124,7 +127,9 @@ async def _suffer(
         for number in range(effort.overfills):
             async with _call(service) as caller:
                 await _answered(caller)
-            account.memory[f"overfill {number + 1}"] = round((service.memory() - before) / 1e6, 1)
+                await asyncio.sleep(_LIVE_S)  # until all of it waits
+                grown = service.memory() - before
+            account.memory[f"overfill {number + 1}"] = round(grown / 1e6, 1)
         server.script = WELL
         for seconds in effort.outages_s:
             account.back_s[f"{seconds:g}"] = round(await _outage(service, server, seconds), 3)
@@ -151,8 +156,10 @@ async def _try(service: Service, server: RealtimeServer, fault: Fault, account: 
 
 async def _endure(service: Service, server: RealtimeServer, fault: Fault, caller: Caller) -> None:
     """Raises `MeasurementError` if the call did not stay."""
-    if fault.absent:
+    if fault.lasts:
         await _errors(caller, fault)
+        server.script = WELL
+    if fault.absent:
         await server.start()
     await caller.until("session.created", within=_BACK_S)
     since = await _answered(caller)

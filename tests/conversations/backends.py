@@ -24,7 +24,7 @@ class Backends:
         self._plan = plan
         self._clock = clock
         self._terms = Terms() if plan.length_s is None else Terms(plan.length_s, WARNING_S)
-        self._server = RealtimeServer(Script(reply_s=plan.reply_s, sound="speech"))
+        self._server = RealtimeServer(Script(sound="speech", die_after_s=plan.dies_after_s))
         makers: dict[str, BackendFactory] = {
             "echo": lambda client: echo.make(client, terms=self._terms),
             "parrot": self._parrot,

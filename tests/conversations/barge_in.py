@@ -18,6 +18,7 @@ from tests.report import Target
 
 TARGETS = (
     Target("interruptions", "≥", 50),
+    Target("words_unnoticed", "=", 0),
     Target("barge_in_p95", "≤", 120, "ms"),
     Target("flush_p95", "≤", 20, "ms"),
 )
@@ -32,17 +33,19 @@ def measure(effort: Effort) -> Findings:
         found = interruptions.record(service, effort.interruptions)
     took = [each.took_ms for each in found if each.took_ms is not None]
     flush = [each.flush_ms for each in found if each.flush_ms is not None]
+    decision = [each.decision_ms for each in found if each.decision_ms is not None]
     expect(took and flush, f"of {len(found)} interruptions none cut a reply that sounded")
     return Findings(
         {
             "interruptions": len(took),
+            "words_unnoticed": sum(each.decided_at is None for each in found),
             "barge_in_p95": float(np.percentile(took, 95)),
             "flush_p95": float(np.percentile(flush, 95)),
         },
         {
             "words": len(found),
-            "unnoticed": sum(each.decided_at is None for each in found),
             "in_a_pause": sum(not each.sounded for each in found),
+            "decision_ms": spread(np.array(decision)),
             "took_ms": spread(np.array(took)),
             "flush_ms": spread(np.array(flush)),
             "all_ms": [round(each, 1) for each in took],

@@ -9,13 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tests.conversations.caller import Caller, Came, Told, Wishes, calling
+from tests.conversations.caller import PACKET_S, Caller, Came, Told, Wishes, calling
 from tests.conversations.heard import Heard
 from tests.conversations.mouth import RATE, phrases
 from tests.conversations.service import Service
 from tests.lab.ear import Row
 
-CALLERS = 4  # at the same time
 LEAST_REPLY_S, MOST_REPLY_S = 1.5, 2.6
 MOMENT_S = (0.4, 1.2)  # after the reply's first packet; before it there is the turn's pre-roll
 WATCHED_S = 1.4  # after the first word: until then it is over, or was none
@@ -41,7 +40,13 @@ class Interruption:
     last_sound_at: float | None  # of the reply; None: there was none
     sounded: bool  # there was sound just before the decision
     talk_began_at: float | None  # the reply's first packet
+    talk: Sequence[float]  # begins of its packets, in seconds after that on their time line
     told_ms: float | None  # audio_end_ms; 0 if the reply was cleared and not truncated
+
+    @property
+    def decision_ms(self) -> float | None:
+        """First word to decision."""
+        return None if self.decided_at is None else (self.decided_at - self.spoke_at) * 1e3
 
     @property
     def took_ms(self) -> float | None:
@@ -61,18 +66,23 @@ class Interruption:
         """What an ear with a buffer of `depth_s` had played of the reply at the decision."""
         if self.decided_at is None or self.talk_began_at is None:
             return None
-        return max(0.0, self.decided_at - self.talk_began_at - depth_s) * 1e3
+        place = self.decided_at - self.talk_began_at - depth_s
+        return sum(min(max(0.0, place - begin), PACKET_S) for begin in self.talk) * 1e3
 
 
 def record(
-    service: Service, rounds: int, *, way_s: float = 0.0, seed: int = 1
+    service: Service, rounds: int, *, callers: int = 4, way_s: float = 0.0, seed: int = 1
 ) -> list[Interruption]:
-    """`rounds` of each caller. Raises `MeasurementError` if a call or a reply does not come."""
-    return asyncio.run(_record(service, rounds, way_s, seed))
+    """`rounds` of each of the callers, who talk at the same time. Raises `MeasurementError` if a
+    call or a reply does not come."""
+    phrases()  # to read them takes a second, in which nobody would speak
+    return asyncio.run(_record(service, [Wishes({}, way_s=way_s)] * callers, rounds, seed))
 
 
-async def _record(service: Service, rounds: int, way_s: float, seed: int) -> list[Interruption]:
-    async with calling(service, [Wishes({}, way_s=way_s)] * CALLERS) as callers:
+async def _record(
+    service: Service, wishes: Sequence[Wishes], rounds: int, seed: int
+) -> list[Interruption]:
+    async with calling(service, wishes) as callers:
         talks = (
             _talk(caller, rounds, random.Random(seed * 100 + number))
             for number, caller in enumerate(callers)
@@ -80,8 +90,8 @@ async def _record(service: Service, rounds: int, way_s: float, seed: int) -> lis
         words = await asyncio.gather(*talks)
         return [
             found
-            for caller, said in zip(callers, words, strict=True)
-            for found in read(caller.came, caller.told, said, way_s)
+            for caller, said, wish in zip(callers, words, wishes, strict=True)
+            for found in read(caller.came, caller.told, said, wish.way_s)
         ]
 
 
@@ -135,13 +145,15 @@ def _read(
     sounds = [at for at in times if at < until]
     decided = seen[SPEECH].at - way_s if SPEECH in seen else None
     before = since if decided is None else decided + way_s
-    began = [packet.at for packet in came if packet.marker and packet.at < before]
+    began = [n for n, packet in enumerate(came) if packet.marker and packet.at < before]
+    talk = came[began[-1] :] if began else []
     return Interruption(
         spoke_at=since,
         decided_at=decided,
         last_sound_at=sounds[-1] if sounds else None,
         sounded=any(before - JUST_BEFORE_S < at <= before for at in times),
-        talk_began_at=began[-1] if began else None,
+        talk_began_at=talk[0].at if talk else None,
+        talk=[((packet.timestamp - talk[0].timestamp) & 0xFFFFFFFF) / RATE for packet in talk],
         told_ms=_told_ms(seen),
     )
 

@@ -34,7 +34,8 @@ class Loudspeaker:
         self._chance = np.random.default_rng(seed)
         path = _path(gain_db, reverberation_s, self._chance)
         self._late = round(delay_s * RATE)
-        self._size = len(path) + FRAME - 1  # of what was played that is heard in 20 ms
+        size = len(path) + FRAME - 1  # of what was played that is heard in 20 ms
+        self._size = 1 << (size - 1).bit_length()
         self._path = np.fft.rfft(path, self._size)
         self._room = 32768 * 10 ** (room_db / 20)
         self._played = np.zeros(self._size + self._late)

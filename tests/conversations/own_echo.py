@@ -1,30 +1,33 @@
 """The agent's own voice comes back to it, 20 dB quieter and 150 ms late: does it fall silent?
 
-Ten calls of five turns, each with another delay on the way, every other in a room that
-reverberates, through Opus both ways on a clock of their own. Agent and caller have the same voice
-and say other words. Three times: alone with its echo, with a caller who talks over it, and
-unguarded, to show that the echo is one that would interrupt.
+Ten calls of five turns with the parrot, each with another delay on the way and every other in a
+room that reverberates, through Opus both ways on a clock of their own. The caller says something,
+is answered, and hears the answer through a loudspeaker. Three times: he listens, he talks over it
+with other words of the same voice, and the guard is off, to show that the echo would interrupt.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from tests.conversations.clips import RATE, phrases, read
 from tests.conversations.loudspeaker import FRAME, Loudspeaker, Row
-from tests.figures.measurement import Findings, Measurement
+from tests.conversations.parrot_line import STEP_S, ParrotLine
+from tests.figures.measurement import Findings, Measurement, expect
 from tests.lab.speech import OTHER, SPOKEN
 from tests.report import Target
-from transceiver.audio.opus import Decoder, Encoder
-from transceiver.turns.detector import Detector, Started
-from transceiver.turns.guard import Guard
-from transceiver.turns.vad import make
+from transceiver.audio.opus import Encoder
+from transceiver.turns.vad import Stock
 
 CALLS, TURNS = 10, 5
+UNGUARDED = 4  # calls
 ECHO_S = 0.15
 WAYS_S = tuple(number * 0.06 for number in range(CALLS))  # on top of it: networks and buffers
-SAYS_S, AFTER_S = 3.0, 2.0  # of a turn: the agent speaks, and is silent
-OVER_S = 1.2  # of the caller
+SAYS_S = 2.4  # each turn, and its answer
+AFTER_S = 1.5  # an answer: its echo, and as long as the room may sound
+OVER_S = 1.2  # of talk over an answer
+PATIENCE_S = 2.0  # for an answer to begin
 
 TARGETS = (
     Target("own_echo_interrupts", "=", 0, "interrupts"),
@@ -32,96 +35,129 @@ TARGETS = (
     Target("own_echo_interrupts_unguarded", ">", 0, "interrupts"),
 )
 
+_STARTED, _CLEARED = "input_audio_buffer.speech_started", "output_audio_buffer.cleared"
+_AUDIBLE = "output_audio_buffer.started"
+_SILENCE = bytes(FRAME * 2)
+
 
 def measurements() -> list[Measurement]:
     return [Measurement("own_echo", TARGETS, measure)]
 
 
-@dataclass
-class Turn:
-    """One of the agent's. Seconds from its begin."""
-
-    over: float | None = None  # when the caller begins to talk
-    noticed: list[float] = field(default_factory=list)  # begins of speech
-
-
-class Agent:
-    """Speaks, and listens while it does."""
-
-    def __init__(self, guarded: bool) -> None:
-        self._guard = Guard() if guarded else None
-        self._detector = Detector(make("silero"), self._guard)
-        self._encoder, self._decoder = Encoder(RATE), Decoder(RATE)
-
-    def step(self, says: bytes | None, heard: bytes, now: float) -> tuple[bytes, bool]:
-        """20 ms: the packet that leaves, and whether speech was noticed."""
-        if says and self._guard:
-            self._guard.played(says, now)
-        turns = self._detector.hear(self._decoder.decode(heard), says is not None, now)
-        packet = self._encoder.encode(says or bytes(FRAME * 2))
-        return packet, any(isinstance(turn, Started) for turn in turns)
-
-
 def measure(calls: int = CALLS) -> Findings:
-    alone, over, unguarded = (
-        [turn for number in range(calls) for turn in call(number, guarded, talks)]
-        for guarded, talks in ((True, False), (True, True), (False, False))
-    )
-    late = [turn.noticed[0] - turn.over for turn in over if heard(turn) and turn.over is not None]
+    stock = Stock("silero")
+    alone = [turn for number in range(calls) for turn in call(number, stock)]
+    over = [turn for number in range(calls) for turn in call(number, stock, talks=True)]
+    unguarded = [
+        turn
+        for number in range(min(calls, UNGUARDED))
+        for turn in call(number, stock, guarded=False)
+    ]
+    late = [turn.cleared[0] - turn.over_s for turn in over if turn.heard and turn.over_s]
     return Findings(
         {
-            "own_echo_interrupts": sum(len(turn.noticed) for turn in alone),
-            "talk_over_heard": sum(heard(turn) for turn in over),
-            "own_echo_interrupts_unguarded": sum(len(turn.noticed) for turn in unguarded),
+            "own_echo_interrupts": sum(len(turn.started) for turn in alone),
+            "talk_over_heard": sum(turn.heard for turn in over),
+            "own_echo_interrupts_unguarded": sum(len(turn.started) for turn in unguarded),
         },
         {
             "turns": len(alone),
+            "turns_unguarded": len(unguarded),
             "delays_ms": [round((ECHO_S + way) * 1000) for way in WAYS_S[:calls]],
-            "talk_over_noticed_after_ms": {
+            "talk_over_silenced_after_ms": {
                 f"p{share}": round(float(np.percentile(late, share)) * 1000) for share in (50, 95)
             },
         },
     )
 
 
-def heard(turn: Turn) -> bool:
-    """The caller interrupted while he spoke, and nothing else did before."""
-    return turn.over is not None and any(
-        turn.over <= at <= turn.over + OVER_S for at in turn.noticed[:1]
-    )
+@dataclass
+class Turn:
+    """Seconds from the first sound of its answer."""
+
+    over_s: float | None = None  # the caller begins to talk
+    started: list[float] = field(default_factory=list)  # speech was noticed
+    cleared: list[float] = field(default_factory=list)  # the answer was silenced
+
+    @property
+    def heard(self) -> bool:
+        """The caller silenced the answer while he spoke, and nothing did before."""
+        if self.over_s is None or not self.cleared:
+            return False
+        return self.over_s <= self.cleared[0] <= self.over_s + OVER_S
 
 
-def call(number: int, guarded: bool, talks: bool) -> list[Turn]:
-    """All turns of one call."""
-    agent = Agent(guarded)
-    room = Loudspeaker(ECHO_S + WAYS_S[number], reverberation_s=0.3 * (number % 2), seed=number)
+def call(
+    number: int, stock: Stock, *, talks: bool = False, guarded: bool = True, turns: int = TURNS
+) -> Iterator[Turn]:
+    """Its turns, one after another."""
+    line = _Call(number, stock, guarded)
     chance = np.random.default_rng(number)
-    now, packet, turns = 10.0, None, []
-    for count in range(TURNS):
+    for count in range(number * TURNS, number * TURNS + turns):
+        line.say(_words(count))
+        line.wait(_AUDIBLE)
         turn = Turn(float(chance.uniform(0.3, SAYS_S - OVER_S)) if talks else None)
-        says, voice = _says(number * TURNS + count), _voice(number * TURNS + count, turn.over)
-        for step in range(len(voice)):
-            now += FRAME / RATE
-            mouth = says[step] if step < len(says) else None
-            packet, noticed = agent.step(mouth, room.step(packet, voice[step]), now)
-            if noticed:
-                turn.noticed.append(step * FRAME / RATE)
-        turns.append(turn)
-    return turns
+        began, told = line.now, len(line.told)
+        line.say(_over(count, turn.over_s))
+        for kind, at in line.told[told:]:
+            if kind in (_STARTED, _CLEARED):
+                (turn.started if kind == _STARTED else turn.cleared).append(at - began)
+        yield turn
+        line.say(np.zeros(round((OVER_S + AFTER_S) * RATE) if talks else 0))
+    line.end()
 
 
-def _says(number: int) -> list[bytes]:
-    """The agent's words, in frames; other ones in each turn."""
+class _Call:
+    """The parrot, and a caller without headphones."""
+
+    def __init__(self, number: int, stock: Stock, guarded: bool) -> None:
+        reverberation_s = 0.3 * (number % 2)
+        self._room = Loudspeaker(
+            ECHO_S + WAYS_S[number], reverberation_s=reverberation_s, seed=number
+        )
+        self._line = ParrotLine(stock, {}, echo_guard=guarded)
+        self._encoder = Encoder(RATE)
+
+    @property
+    def now(self) -> float:
+        return self._line.now
+
+    @property
+    def told(self) -> list[tuple[str, float]]:
+        return self._line.told
+
+    def say(self, voice: Row) -> None:
+        """To the end, in whole packets."""
+        for frame in voice[: len(voice) // FRAME * FRAME].reshape(-1, FRAME):
+            played = self._line.frames[-1][1] if self._line.frames else None
+            self._line.step(self._room.step(self._encoder.encode(played or _SILENCE), frame))
+
+    def wait(self, kind: str) -> None:
+        """For the next event of a kind; the caller is silent."""
+        told = len(self.told)
+        for _ in range(round(PATIENCE_S / STEP_S)):
+            self.say(np.zeros(FRAME))
+            if any(each == kind for each, _ in self.told[told:]):
+                return
+        expect(False, f"no {kind}")
+
+    def end(self) -> None:
+        self._line.end()
+
+
+def _words(number: int) -> Row:
+    """What the caller says and the parrot says back; other words in each turn."""
+    speech = np.concatenate([read(OTHER)[RATE // 5 :], read(OTHER)[RATE // 5 : RATE]])
     size = round(SAYS_S * RATE)
-    samples = np.resize(np.roll(read(OTHER), -number * 23_456), size)
-    return [samples[at : at + FRAME].tobytes() for at in range(0, size - FRAME + 1, FRAME)]
+    start = number * 23_456 % (len(speech) - size)
+    return speech[start : start + size].astype(np.float64)
 
 
-def _voice(number: int, start_s: float | None) -> list[Row]:
-    """The caller's in frames, silent unless he starts."""
-    samples = np.zeros(round((SAYS_S + AFTER_S) * RATE))
+def _over(number: int, start_s: float | None) -> Row:
+    """What he says while he is answered: nothing, or something from `start_s` on."""
+    voice = np.zeros(round((SAYS_S + AFTER_S) * RATE))
     if start_s is not None:
-        said = phrases(SPOKEN)
+        said: Sequence[Row] = [each.astype(np.float64) for each in phrases(SPOKEN)]
         start, size = round(start_s * RATE), round(OVER_S * RATE)
-        samples[start : start + size] = np.resize(said[number % len(said)], size)
-    return list(samples.reshape(-1, FRAME))
+        voice[start : start + size] = np.resize(said[number % len(said)], size)
+    return voice

@@ -42,8 +42,8 @@ def fields(content: Mapping[str, Any], detail: Mapping[str, Detail]) -> dict[str
         "scripted": scripted(detail.get("scripted", {})),
         "barge_in": barge_in(detail.get("barge_in", {})),
         "position": position(detail.get("position", {})),
-        "pauses": table_of(detail.get("pauses", {})),
-        "own_echo": table_of(detail.get("own_echo", {})),
+        "pauses": pauses(detail.get("pauses", {})),
+        "own_echo": own_echo(detail.get("own_echo", {})),
         "append": append(detail.get("append_latency", {})),
         "faults": faults(detail.get("backend_faults", {})),
         "capacity": capacity(detail.get("parrot_capacity", {})),
@@ -62,7 +62,11 @@ def scripted(found: Detail) -> str:
 def barge_in(found: Detail) -> str:
     if not found:
         return "Not measured."
-    rows = [("first word to silence", found["took_ms"]), ("decision to silence", found["flush_ms"])]
+    rows = [
+        ("first word to silence", found["took_ms"]),
+        ("first word to decision", found["decision_ms"]),
+        ("decision to silence", found["flush_ms"]),
+    ]
     return markdown.table(_SPREAD, [(name, *_spread(values)) for name, values in rows])
 
 
@@ -116,13 +120,37 @@ def capacity(found: Detail) -> str:
     )
 
 
-def table_of(found: Detail) -> str:
-    """A detail that is rows of equal keys under `table`, or plain values."""
-    rows: Sequence[Detail] = found.get("table", [])
-    if rows:
-        head = tuple(rows[0])
-        return markdown.table(head, [tuple(str(row[key]) for key in head) for row in rows])
-    return markdown.table(("what", "value"), [(k, str(v)) for k, v in found.items()])
+def pauses(found: Detail) -> str:
+    """By setting: what it takes for an end, and how long it waits for one."""
+    if not found:
+        return "Not measured."
+    rows = [
+        (
+            name.replace("_", " "),
+            f"{row['early_ends']:.0%}",
+            f"{row['end_of_turn_ms']['p50']} / {row['end_of_turn_ms']['p95']} ms",
+            str(row["answers_given_up"]),
+            str(row["sound_into_resumed_speech"]),
+        )
+        for name, row in found["settings"].items()
+    ]
+    head = (
+        *("setting", "pauses taken for the end", "end of turn p50 / p95"),
+        *("answers given up unheard", "sound into resumed speech"),
+    )
+    return markdown.table(head, rows)
+
+
+def own_echo(found: Detail) -> str:
+    if not found:
+        return "Not measured."
+    late = found["talk_over_silenced_after_ms"]
+    delays = found["delays_ms"]
+    return (
+        f"{found['turns']} turns with the agent's voice coming back, {min(delays)} to "
+        f"{max(delays)} ms late. A person who talks over it silences it after "
+        f"{late['p50']} ms (p50), {late['p95']} ms (p95)."
+    )
 
 
 def histogram(took_ms: Sequence[float]) -> str:

@@ -6,29 +6,29 @@ a turn, not while speech is suspected, and not at all if speech resumed before t
 
 Sound into resumed speech is a first sound after the arrival of a packet of which, by the clip's own
 account, 10 ms or more are speech again. It is looked for with every time to think from none to
-0.8 s, since the moments at which a pause ends and an answer begins have to meet for it; the control
-is an answer that does not wait for suspicions.
-"""
+0.8 s, since X"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
 import numpy as np
 
 from tests.conversations.clips import RATE, Clip, Span, clips
+from tests.conversations.parrot_line import SLOT_S, ParrotLine
 from tests.figures.measurement import Findings, Measurement
 from tests.report import Target
+from transceiver.audio.opus import Encoder
 from transceiver.turns.detector import Detector, Stopped, Turn
 from transceiver.turns.settings import Settings
-from transceiver.turns.vad import Vad, make
+from transceiver.turns.vad import Stock, Vad, make
 
 THINK_S = tuple(number * 0.02 for number in range(41))
 STATED_THINK_S = 0.3
 PACKET_S = 0.02
 TELLS_S = 0.01  # of speech in a packet
-SLOT_S = 0.007  # from the arrival of a packet to the next slot of the downlink
+_STOPPED = "input_audio_buffer.speech_stopped"
 
 SILERO_SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "server_vad_500": {"type": "server_vad", "silence_duration_ms": 500},
@@ -40,15 +40,21 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     **{name: ("silero", asked) for name, asked in SILERO_SETTINGS.items()},
     **{f"{name}_webrtc": ("webrtc", asked) for name, asked in SILERO_SETTINGS.items()},
 }
+PARROTS = ("server_vad_500", "semantic_low", "semantic_medium")  # high is as the first
+CODEC_S = 0.0065  # that Opus holds back
 TARGETS = (
     Target("pauses_sound_into_resumed_speech", "=", 0, "times"),
     *(Target(f"end_of_turn_{name}_p50", ">", 0, "ms") for name in SETTINGS),
     *(Target(f"early_ends_{name}", "≥", 0, "of all pauses") for name in SETTINGS),
 )
+PARROT_TARGETS = (Target("pauses_parrot_into_resumed_speech", "=", 0, "times"),)
 
 
 def measurements() -> list[Measurement]:
-    return [Measurement("pauses", TARGETS, measure)]
+    return [
+        Measurement("pauses", TARGETS, measure),
+        Measurement("pauses_parrot", PARROT_TARGETS, measure_parrot),
+    ]
 
 
 @dataclass
@@ -97,12 +103,23 @@ def measure() -> Findings:
     return Findings(values, detail)
 
 
+def measure_parrot() -> Findings:
+    stock = Stock("silero", spare=1)
+    heard = {
+        name: [converse(clip, stock, SILERO_SETTINGS[name]) for clip in clips()] for name in PARROTS
+    }
+    into_speech = [each.into_speech() for all_ in heard.values() for each in all_]
+    return Findings(
+        {"pauses_parrot_into_resumed_speech": sum(map(len, into_speech))},
+        {"early_ends": {name: _share_of_early_ends(all_) for name, all_ in heard.items()}},
+    )
+
+
 def _row(vad: Vad, settings: Settings | None) -> dict[str, Any]:
     assert settings is not None
     told = [hear(clip, vad, settings) for clip in clips()]
     pairs = list(zip(clips(), told, strict=True))
     stated = [answer(clip, packets, STATED_THINK_S) for clip, packets in pairs]
-    pauses = sum(len(each.clip.pauses) for each in stated)
     latencies = [each.end_of_turn_s() * 1000 for each in stated]
     into_speech, unless_it_waits = (
         sum(
@@ -113,7 +130,7 @@ def _row(vad: Vad, settings: Settings | None) -> dict[str, Any]:
         for waits in (True, False)
     )
     return {
-        "early_ends": round(sum(each.early() for each in stated) / pauses, 3),
+        "early_ends": _share_of_early_ends(stated),
         "answers_given_up": sum(each.resumed for each in stated),
         "end_of_turn_ms": {
             f"p{share}": round(float(np.percentile(latencies, share))) for share in (50, 95)
@@ -121,6 +138,11 @@ def _row(vad: Vad, settings: Settings | None) -> dict[str, Any]:
         "sound_into_resumed_speech": into_speech,
         "and_if_answers_did_not_wait": unless_it_waits,
     }
+
+
+def _share_of_early_ends(heard: Sequence[Heard]) -> float:
+    pauses = sum(len(each.clip.pauses) for each in heard)
+    return round(sum(each.early() for each in heard) / pauses, 3)
 
 
 @dataclass(frozen=True)
@@ -164,6 +186,27 @@ def answer(clip: Clip, packets: Iterable[Packet], think_s: float, waits: bool = 
             heard.answers.append(now + SLOT_S)
             due = None
     return heard
+
+
+def converse(clip: Clip, stock: Stock, asked: Mapping[str, Any], **parrot: Any) -> Heard:
+    """With the parrot. Speech is where it is once it is decoded."""
+    session = {"audio": {"input": {"turn_detection": asked}}}
+    line = ParrotLine(stock, session, think_s=STATED_THINK_S, **parrot)
+    encoder, size = Encoder(RATE), round(PACKET_S * RATE)
+    for at in range(0, len(clip.samples) - size + 1, size):
+        line.step(encoder.encode(clip.samples[at : at + size].tobytes()))
+    line.end()
+    later = tuple(Span(each.start + CODEC_S, each.end + CODEC_S) for each in clip.speech)
+    sounds = [samples is not None for _, samples in line.frames]
+    return Heard(
+        replace(clip, speech=later),
+        ends=[at for kind, at in line.told if kind == _STOPPED],
+        answers=[
+            at
+            for (at, _), before, sound in zip(line.frames[1:], sounds, sounds[1:], strict=False)
+            if sound and not before
+        ],
+    )
 
 
 def _told(start_s: float) -> float:

@@ -20,6 +20,7 @@ from tests.conversations.service import Service
 from tests.figures.measurement import Findings, Measurement, expect
 from tests.report import Target
 
+CALLERS = 6  # at the same time
 DEPTHS_MS = (20, 60, 120)
 WAY_S = 0.03  # each way, in one of the takes
 TARGETS = (
@@ -61,4 +62,4 @@ def errors(found: Sequence[Interruption], depth_s: float) -> list[float]:
 def _record(effort: Effort, told_ms: int | None, way_s: float = 0.0) -> list[Interruption]:
     sections = {} if told_ms is None else {"session": {"client_buffer_ms": told_ms}}
     with Service("parrot", sections) as service:
-        return interruptions.record(service, effort.cuts, way_s=way_s, seed=2)
+        return interruptions.record(service, effort.cuts, callers=CALLERS, way_s=way_s, seed=2)

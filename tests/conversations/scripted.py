@@ -98,7 +98,10 @@ def disorder(played: Played) -> str:
     if played.plan.beta:  # its script has looked at each event
         return ""
     voice_first = played.plan.backend != "realtime"
-    return "; ".join(order.faults(played.events, voice_first=voice_first))
+    try:
+        return "; ".join(order.faults(played.events, voice_first=voice_first))
+    except (KeyError, TypeError) as error:  # it reads events that are valid
+        return f"an event cannot be read: {error!r}"
 
 
 async def _play(plan: Plan, stage: Stage, backends: Backends) -> str:

@@ -25,6 +25,7 @@ SERVER = "127.0.0.1"
 SERVER_PORT = 24490
 SCRIPT = {"reply_s": 3.0, "sound": "speech", "pace": 4.0}
 LOUD = 0.01  # RMS of 20 ms
+LATE = 25  # packets that a busy client may read before the event that was sent with the first one
 
 TURN = (
     "input_audio_buffer.speech_started",
@@ -130,11 +131,11 @@ def test_a_turn_is_answered_in_order(heard: Heard) -> None:
 def test_the_answer_is_heard_and_nothing_before_it(heard: Heard) -> None:
     started = heard.nth("output_audio_buffer.started")["at"]
     stopped = heard.nth("output_audio_buffer.stopped")["at"]
-    assert heard.loud(0, started - 2) == 0
+    assert heard.loud(0, started - LATE) == 0
     assert heard.loud(started, stopped) > TURN_S * 50 / 2
     if heard.deployment.services.setup.backend == "parrot":
         said = phrase(0, TURN_S)
-        same = ear.correlate(said, heard.between(started - 5, stopped + 25), speech.RATE)
+        same = ear.correlate(said, heard.between(started - LATE, stopped + LATE), speech.RATE)
         assert same.windows >= 1
         assert same.median > 0.7
 
@@ -148,7 +149,7 @@ def test_who_is_interrupted_falls_silent(heard: Heard) -> None:
     ]
     assert heard.loud(cut["at"] - 50, cut["at"]) > 10
     assert following
-    assert heard.loud(cut["at"] + 5, following[0] - 2) == 0
+    assert heard.loud(cut["at"] + 5, following[0] - LATE) == 0
 
 
 def test_the_conversation_holds_what_was_heard_of_it(heard: Heard) -> None:
@@ -157,7 +158,7 @@ def test_the_conversation_holds_what_was_heard_of_it(heard: Heard) -> None:
     started = [event for event in before if event["type"] == "output_audio_buffer.started"][-1]
     truncated = heard.nth("conversation.item.truncated")
     played_ms = (cut["at"] - started["at"]) * 20
-    assert 0 < truncated["audio_end_ms"] <= played_ms + 100
+    assert 0 < truncated["audio_end_ms"] <= played_ms + LATE * 20
     interrupted = [
         event["response"]["status"]
         for event in heard.events

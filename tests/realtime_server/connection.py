@@ -37,7 +37,7 @@ class Connection:
         self._outgoing: asyncio.Queue[str] = asyncio.Queue()
         self._reply: Reply | None = None
         self._began = time.monotonic()
-        self.conversation = Conversation(script, self.say, self._respond, self._cancel)
+        self.conversation = Conversation(script, self.say, self._respond, self._cancel, number)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:

@@ -16,6 +16,8 @@ from tests.realtime_server.turns import Started, Turns
 
 Event = dict[str, Any]
 _PCM = {"type": "audio/pcm", "rate": 24000}
+EXPIRES_AT = 2_000_000_000  # unix seconds; it never does
+
 _VAD = {
     "type": "server_vad",
     "threshold": 0.5,
@@ -41,7 +43,8 @@ class Refused(Exception):
 
 
 class Conversation:
-    """`say` sends an event; `respond(overrides)` begins a response, `cancel(reason)` ends it."""
+    """`say` sends an event; `respond(overrides)` begins a response, `cancel(reason)` ends it.
+    `number` is in the ids that are made here."""
 
     def __init__(
         self,
@@ -49,6 +52,7 @@ class Conversation:
         say: Callable[[Event], None],
         respond: Callable[[Event], None],
         cancel: Callable[[str], None],
+        number: int,
     ) -> None:
         self.script = script
         self.active: str | None = None  # id of the response that is being made
@@ -73,7 +77,7 @@ class Conversation:
         self._say = say
         self._respond = respond
         self._cancel = cancel
-        self._numbers = itertools.count(1)
+        self._ids = (f"{number}_{n}" for n in itertools.count(1))
         self._turns = Turns()
         self._turn_item = ""
         self._buffered = 0  # bytes appended since the last commit
@@ -93,7 +97,7 @@ class Conversation:
             self._say({"type": "error", "error": error})
 
     def new_id(self, kind: str) -> str:
-        return f"{kind}_{next(self._numbers)}"
+        return f"{kind}_{next(self._ids)}"
 
     def add(self, item: Event, after: str | None = None) -> None:
         """Put an item into the conversation and tell."""

@@ -60,13 +60,13 @@ def keys(model: type[Settings]) -> Iterator[tuple[str, FieldInfo]]:
 
 def shown(field: FieldInfo) -> str | None:
     """The default as the tables have it; None where they may say it in words."""
-    value: Any = field.default
+    value: Any = field.get_default(call_default_factory=True)
     match value:
         case None:
             return None
         case bool():
             return f"`{str(value).lower()}`"
-        case int() | float():
+        case int() | float() | dict():
             return f"`{value}`"
         case (str(), int()):
             return f'`"{render(value)}"`'

@@ -170,7 +170,6 @@ class Answers:
                 self._keeper.carry_out(session.audible(notice.response_id), now)
             else:
                 self._keeper.carry_out(session.silent(notice.response_id), now)
-                self.attend(now)
         if notices:
             self._wake()
 

@@ -51,13 +51,7 @@ class Keeper:
         self._expiry: Expiry | None = None
         self._reason: End | None = None  # why the call is to end
         self._until = math.inf  # and when, whatever still waits
-
-    @property
-    def deadline(self) -> float:
-        """When `timer` has work; -math.inf = now."""
-        if self._expiry is None:
-            return self._until
-        return min(self._until, self._expiry.deadline, self.session.deadline)
+        self.deadline = math.inf  # when `timer` has work; -math.inf = now
 
     @property
     def begun(self) -> bool:
@@ -92,6 +86,7 @@ class Keeper:
                 self._client.say(output)
             else:
                 self._obey(output, now)
+        self._look_ahead()
 
     def timer(self, now: float, heard_ms: int | None = None) -> bool:
         """Do what is due; `heard_ms` is the position of the input. True: the session is over, and
@@ -111,9 +106,17 @@ class Keeper:
         """The call is to end: `end` it once nothing waits to be heard. The first reason holds."""
         if self._reason is None:
             self._reason, self._until = reason, now + FINISH_S
+            self._look_ahead()
 
     def end(self) -> None:
         """Nothing waits; the backend is closed when this returns."""
         if self._reason is not None:
             self._until = math.inf
+            self._look_ahead()
             self._client.end(self._reason)
+
+    def _look_ahead(self) -> None:
+        """`deadline` is asked for at every packet, and moves with the session only."""
+        self.deadline = self._until
+        if self._expiry is not None:
+            self.deadline = min(self._until, self._expiry.deadline, self.session.deadline)

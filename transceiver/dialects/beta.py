@@ -122,7 +122,7 @@ def _value_to_beta(name: str, value: Any) -> Any:
     if name == "modalities":  # there speech never comes without its text
         return ["text", "audio"] if value == ["audio"] else value
     if name.endswith("_audio_format") and isinstance(value, dict):
-        return _FORMATS_BACK.get(value.get("type", ""), "pcm16")
+        return _FORMATS_BACK.get(str(value.get("type")), "pcm16")
     return value
 
 

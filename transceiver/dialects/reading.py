@@ -40,7 +40,7 @@ def halves(event: Event) -> tuple[Event, Event] | None:
 def loads(text: Message) -> Any:
     """As `json.loads`, but of numbers that JSON can say back. Raises `ValueError` and
     `RecursionError`."""
-    return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    return json.loads(text, parse_constant=_refuse, parse_float=_finite, parse_int=_whole)
 
 
 def _refuse(constant: str) -> None:
@@ -54,6 +54,12 @@ def _finite(text: str) -> float:
     if math.isinf(value):
         raise ValueError(text)
     return value
+
+
+def _whole(text: str) -> int:
+    """Nor is one of 400 digits."""
+    _finite(text)
+    return int(text)
 
 
 def fits(value: object, depth: int = MAX_DEPTH) -> bool:

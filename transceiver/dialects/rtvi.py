@@ -15,6 +15,7 @@ from transceiver.events import Event, NewId
 
 LABEL = "chat"
 PROTOCOL = "2.1.0"  # its version; clients compare the first number
+MAX_UNSPOKEN = 50  # segments
 
 _SAYS = {  # Realtime event -> messages without data
     "response.created": ("bot-llm-started",),
@@ -25,6 +26,7 @@ _SAYS = {  # Realtime event -> messages without data
     "input_audio_buffer.speech_started": ("user-started-speaking",),
     "input_audio_buffer.speech_stopped": ("user-stopped-speaking",),
 }
+_ENDS = ("output_audio_buffer.stopped", "output_audio_buffer.cleared")
 _DELTAS = ("response.output_audio_transcript.delta", "response.output_text.delta")
 
 
@@ -38,6 +40,8 @@ class Rtvi:
         self._stamp = stamp
         self._responding = False
         self._sounding = False
+        self._segments = 0
+        self._unspoken: list[dict[str, Any]] = []  # segments on their way to the client's ear
 
     def said(self, event: Event) -> list[Message]:
         kind = event["type"]
@@ -46,7 +50,7 @@ class Rtvi:
         elif kind.startswith("output_audio_buffer."):
             self._sounding = kind == "output_audio_buffer.started"
         if kind in _SAYS:
-            return [self._message(name) for name in _SAYS[kind]]
+            return [*self._spoken(kind), *(self._message(name) for name in _SAYS[kind])]
         if kind in _DELTAS:
             return [self._message("bot-llm-text", {"text": event["delta"]})]
         match kind:
@@ -118,8 +122,30 @@ class Rtvi:
         return silence + _caused(of, [create, respond])
 
     def _output(self, text: str, *, spoken: bool) -> str:
-        data = {"text": text, "spoken": spoken, "aggregated_by": "sentence"}
-        return self._message("bot-output", data)
+        """A segment, when its text is complete; `_spoken` tells that it was heard."""
+        self._segments += 1
+        segment = {
+            "text": text,
+            "output_type": "sentence",
+            "aggregated_by": "sentence",  # the older name
+            "segment_id": self._segments,
+            "will_be_spoken": spoken,
+        }
+        if spoken:
+            self._unspoken = [*self._unspoken, segment][-MAX_UNSPOKEN:]
+        return self._message("bot-output", {**segment, "spoken_status": "new"})
+
+    def _spoken(self, kind: str) -> list[Message]:
+        """What was being said is over: segments that were heard whole."""
+        if kind not in _ENDS:
+            return []
+        segments, self._unspoken = self._unspoken, []
+        if kind == "output_audio_buffer.cleared":
+            return []
+        return [
+            self._message("bot-output", {**segment, "spoken_status": "completed"})
+            for segment in segments
+        ]
 
     def _transcription(self, text: str) -> str:
         data = {"text": text, "final": True, "timestamp": self._stamp(), "user_id": ""}

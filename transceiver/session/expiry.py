@@ -13,7 +13,7 @@ class Expiry:
         """`warn_s` before `ends_at` the client is told; 0: it is not."""
         self._ends_at = ends_at
         self._warn_s = warn_s
-        self._warned = warn_s <= 0
+        self._warned = False
         self._over = False
 
     @property

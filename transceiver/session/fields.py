@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 _SHOWN = 64  # characters of a wrong value
 
@@ -46,7 +46,7 @@ def mapping(value: object, param: str) -> Mapping[str, Any]:
     return value
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[int]:
     """An integer from 0; true and false are none."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 

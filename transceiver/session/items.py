@@ -53,6 +53,12 @@ def spoken_turn(item_id: str) -> Item:
     return _item(item_id, "user", [{"type": "input_audio", "transcript": None}], "completed")
 
 
+def is_spoken_turn(item: Item) -> bool:
+    """Whether it is as `spoken_turn` makes them; a client may have put another in its place."""
+    content = item.get("content") or [{}]
+    return item.get("role") == "user" and content[0].get("type") == "input_audio"
+
+
 def reply(item_id: str, content: list[dict[str, Any]], status: Status) -> Item:
     """The item of a response."""
     return _item(item_id, "assistant", content, status)

@@ -16,7 +16,7 @@ from transceiver.session.request import Request
 MAX_WRITTEN = 64 * 1024  # characters of a reply; what comes behind them is left out
 
 # Nothing here counts tokens, and clients add these up.
-_USAGE = {
+NO_USAGE = {
     "total_tokens": 0,
     "input_tokens": 0,
     "output_tokens": 0,
@@ -90,7 +90,7 @@ class Response:
         if cut is not None and self.spoken:
             is_ours = cut.item_id == self.item_id
             text = items.heard_part(text, cut.heard_ms, cut.received_ms) if is_ours else ""
-        done = self._shown(status, details, _USAGE)
+        done = self._shown(status, details, NO_USAGE)
         outputs: list[Output] = []
         if self._item is not None:
             outputs = self._end_item(text, "completed" if status == "completed" else "incomplete")

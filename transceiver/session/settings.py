@@ -13,6 +13,7 @@ from transceiver.turns.settings import Settings as TurnSettings
 
 MAX_SESSION = 128 * 1024  # characters of JSON: updates add up
 MIN_IDLE_MS = 1000
+MAX_IDLE_MS = 24 * 3600 * 1000  # no session is longer
 READ_ONLY = ("id", "object", "expires_at", "model")
 
 Modality = Literal["audio", "text"]
@@ -72,7 +73,6 @@ class Settings:
     def updated(self, changes: object) -> "Settings":
         """With a client's `session` over it. Raises `Refusal`; then nothing of it holds."""
         wanted = {k: v for k, v in mapping(changes, "session").items() if k not in READ_ONLY}
-        size(wanted, "session")  # what is nested too deep is not merged
         session = merged(self.shown, wanted)
         _check(session)
         hears = session["audio"]["input"]
@@ -187,14 +187,18 @@ def _detection(asked: dict[str, Any] | None) -> dict[str, Any] | None:
     if not isinstance(kind, str) or kind not in _DETECTIONS:
         raise invalid(f"{param}.type", kind, " or ".join(map(repr, _DETECTIONS)))
     timeout_ms = asked.get("idle_timeout_ms")
-    if timeout_ms is not None and not (is_number(timeout_ms) and timeout_ms >= MIN_IDLE_MS):
-        want = f"an integer from {MIN_IDLE_MS}, or null"
+    if timeout_ms is not None and not _is_idle_time(timeout_ms):
+        want = f"an integer from {MIN_IDLE_MS} to {MAX_IDLE_MS}, or null"
         raise invalid(f"{param}.idle_timeout_ms", timeout_ms, want)
     try:
         TurnSettings.of(asked)
     except ValueError as error:
         raise Refusal("invalid_value", f"{param}: {error}", param) from None
     return _DETECTIONS[kind] | asked
+
+
+def _is_idle_time(value: object) -> bool:
+    return is_number(value) and MIN_IDLE_MS <= value <= MAX_IDLE_MS
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:

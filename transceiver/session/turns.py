@@ -93,7 +93,8 @@ class Turns:
         said = transcript[:MAX_TRANSCRIPT]
         if item_id in self._conversation:
             item = self._conversation.get(item_id)
-            self._conversation.replace(items.transcribed(item, said))
+            if items.is_spoken_turn(item):
+                self._conversation.replace(items.transcribed(item, said))
         usage = {"type": "duration", "seconds": max(seconds, 0.0)}
         return [_transcription(item_id, "completed", transcript=said, usage=usage)]
 

@@ -151,7 +151,8 @@ class Detector:
         room = max(float(np.median(powers[:-_NEW])), FAINT)
         return bool(np.max(powers[-_NEW:]) > STIRRING * room)
 
-    def _is_speech(self, frame: bytes, playing: bool) -> bool:
+    def _is_speech(self, frame: bytes, playing: bool) -> bool | None:
+        """None: it may be our echo."""
         if frame == self._silence:
             self._still += self._vad.frame
             if self._still > SETTLED_MS * _PER_MS:
@@ -166,18 +167,22 @@ class Detector:
             threshold -= HYSTERESIS
         if self._vad.probability(frame) < threshold:
             return False
-        return not (self._guard and self._guard.echoes())
+        if self._speaking and not playing:
+            return True  # an echo that fades does not end a turn, nor a person's likeness to it
+        echoes = self._guard.echoes() if self._guard else False
+        return None if echoes is None else not echoes
 
-    def _take(self, voiced: bool, playing: bool, turns: list[Turn]) -> None:
-        """Go on by the frame that was just judged."""
-        self._voiced = voiced
+    def _take(self, speech: bool | None, playing: bool, turns: list[Turn]) -> None:
+        """Go on by the frame that was just judged. What may be echo begins no turn, but belongs to
+        what does."""
+        self._voiced = speech is not False
         if self._speaking:
-            self._go_on(voiced, turns)
-        elif not voiced:
+            self._go_on(turns)
+        elif not self._voiced:
             self._run = 0
         else:
             self._run += self._vad.frame
-            if self._run >= self._sensitivity(playing).min_speech_ms * _PER_MS:
+            if speech and self._run >= self._sensitivity(playing).min_speech_ms * _PER_MS:
                 turns.append(self._begin())
 
     def _begin(self) -> Started:
@@ -189,9 +194,9 @@ class Detector:
         start = max(self._start - self._settings.prefix_ms * _PER_MS, self._floor)
         return Started(min(start, self._start) // _PER_MS)
 
-    def _go_on(self, voiced: bool, turns: list[Turn]) -> None:
+    def _go_on(self, turns: list[Turn]) -> None:
         assert self._settings is not None
-        if voiced:
+        if self._voiced:
             self._speech_end = self._judged
         silent = self._judged - self._speech_end >= self._settings.silence_ms * _PER_MS
         if silent or self._judged - self._start >= self._limits.longest_turn_ms * _PER_MS:

@@ -8,7 +8,8 @@ seems to speak while, or shortly after, the agent does:
 - Once it is known, a frame no louder than the echo expected at that moment is echo. Reverberation
   counts as expected, a person of ordinary level is far above it.
 - What is louder is echo all the same if it correlates with what was played: the way has changed.
-- While the way is unknown, correlation alone decides, and takes up to 0.2 s of sound to do so.
+- While the way is unknown, correlation decides: at once of what is loud and strange, else after 0.1
+  to 0.2 s of sound.
 """
 
 from collections import deque
@@ -37,12 +38,15 @@ _RECENT = _RATE // 4
 _HOP = _RATE * 16 // 1000  # of loudness
 _EARLY = 4 * _HOP  # a delay may shrink so much before it is learnt anew
 _AGAIN = _RATE // 4  # from one lesson to the next
-_FIRST = _RATE * 96 // 1000  # of doubt: before, correlation says nothing
+_FIRST = _RATE * 96 // 1000  # of doubt: before, correlation alone says little
 _SECOND = _RATE * 192 // 1000  # of doubt: from here on it says all
-_UNLIKE = 0.27  # at the first: certainly no echo
-_LIKE = 0.35  # at the second: echo
-_FAINT = 0.03  # of power: an echo no louder than this is known well enough
+_NEAR = 0.04  # of power, against the loudest played: before the first, no echo if so loud ...
+_STRANGE = 0.45  # ... and so unlike
+_UNLIKE = 0.27  # from the first on: certainly no echo
+_LIKE = 0.35  # from the second on: echo
+_FAINT = 0.0025  # of power: an echo that can be no louder is none
 _MOMENT = _RATE * 128 // 1000  # just now: what is asked about
+_AUDIBLE = 300.0**2  # of a mean square: words, not their ends
 _TINY = 10.0**2  # of a mean square: below, sound is silence
 
 Row = npt.NDArray[np.float32]
@@ -55,6 +59,12 @@ class Way(NamedTuple):
     gain: float  # of power, heard against played
 
 
+class _Match(NamedTuple):
+    likeness: float  # 0 of what is too loud
+    delay: int
+    gain: float
+
+
 class Guard:
     """One call's: `played` and `heard` in the order in which they happen."""
 
@@ -63,6 +73,7 @@ class Guard:
         self._heard = _Line(2 * _RATE, aside=_RATE // 2)
         self._way: Way | None = None
         self._learnt = -_AGAIN  # when
+        self._listened = 0  # for silence, when
         self._asked = 0  # when, last
         self._doubt = 0  # asked about in a row
 
@@ -74,12 +85,16 @@ class Guard:
     def heard(self, samples: bytes, now: float) -> None:
         """These came from the client, their last one at `now`. A `Detector` says it."""
         self._heard.add(samples, round(now * _RATE))
+        end = self._heard.end
+        if self._recent(end) and end - self._listened >= 2 * _AGAIN:
+            self._listened = end
+            self._learn_silence(end)
 
-    def echoes(self) -> bool:
-        """Whether the last frame heard is our echo and nothing but. False, and free of charge,
-        when nothing was played lately."""
+    def echoes(self) -> bool | None:
+        """Whether the last frame heard is our echo and nothing but; None: too early to tell, ask
+        about the next. False, and free of charge, when nothing was played lately."""
         now, self._asked, before = self._heard.end, self._heard.end, self._asked
-        if not self._played or now - self._played.end > _DELAYS + _TAIL:
+        if not self._recent(now):
             return False
         step = self._heard.step
         self._doubt = self._doubt + step if now - before <= 2 * step else step
@@ -87,12 +102,24 @@ class Guard:
             self._learnt = now
             self._learn(now)
         if self._way:
-            louder = self._louder(now, self._way)
-            if louder or self._way.delay is not None:
-                return not louder or self._likeness(now) >= ALIKE
+            if self._louder(now, self._way):
+                return self._likeness(now) >= ALIKE
+            if self._way.delay is not None:
+                return True
+        likeness = self._likeness(now)
         if self._doubt < _FIRST:
-            return True
-        return self._likeness(now) >= (_UNLIKE if self._doubt < _SECOND else _LIKE)
+            return None if likeness >= _STRANGE or not self._near(now) else False
+        return likeness >= (_UNLIKE if self._doubt < _SECOND else _LIKE)
+
+    def _near(self, now: int) -> bool:
+        """Whether the last frame is louder than the echo of the loudest word would be."""
+        played = self._played.take(now - _DELAYS, now)
+        frame = self._heard.take(now - self._heard.step, now)
+        return float(np.mean(frame**2)) > max(_NEAR * float(np.max(_loudness(played))), _TINY)
+
+    def _recent(self, now: int) -> bool:
+        """Whether what was played may still be heard."""
+        return bool(self._played) and now - self._played.end <= _DELAYS + _TAIL
 
     def _louder(self, now: int, way: Way) -> bool:
         """Whether the last frame is louder than its echo can be."""
@@ -109,25 +136,32 @@ class Guard:
         return float(np.mean(frame**2)) > 10 ** (LOUDER_DB / 10) * max(float(expected), _TINY)
 
     def _likeness(self, now: int) -> float:
-        heard = self._heard.take(now - _RECENT, now)
-        return match(heard, self._played.take(now - _RECENT - _DELAYS, now))[0]
+        return self._match(now, _RECENT).likeness
 
     def _learn(self, now: int) -> None:
-        heard = self._heard.take(now - _LONG, now)
-        played = self._played.take(now - _LONG - _DELAYS, now)
-        likeness, at = match(heard, played)
-        gain = float(np.mean(heard**2) / (np.mean(played[at : at + _LONG] ** 2) + 1))
-        if gain < LOUDEST and likeness >= (SURE if _lasts(heard) else SURER):
-            self._way = Way(_DELAYS - at, gain)
+        found = self._match(now, _LONG)
+        if found.likeness >= (SURE if _lasts(self._heard.take(now - _LONG, now)) else SURER):
+            self._way = Way(found.delay, found.gain)
         else:
             self._learn_silence(now)
 
+    def _match(self, now: int, size: int) -> _Match:
+        """Of the last `size` samples heard, and what of the played is most like them."""
+        heard = self._heard.take(now - size, now)
+        played = self._played.take(now - size - _DELAYS, now)
+        likeness, at = match(heard, played)
+        gain = float(np.mean(heard**2) / (np.mean(played[at : at + size] ** 2) + 1))
+        return _Match(likeness if gain < LOUDEST else 0.0, _DELAYS - at, gain)
+
     def _learn_silence(self, now: int) -> None:
         """The echo of what was played two seconds ago has come back by now, whatever its way: it
-        cannot be louder than the loudest that was heard since."""
-        heard = self._heard.take(now - 2 * _RATE, now - _MOMENT)
-        played = self._played.take(now - 2 * _RATE, now - _MOMENT - _DELAYS)
-        gain = float(np.max(_loudness(heard)) / (np.max(_loudness(played)) + 1))
+        cannot be louder than the loudest that was heard since. A microphone that is off tells
+        nothing."""
+        heard = _loudness(self._heard.take(now - 2 * _RATE, now - _MOMENT))
+        played = _loudness(self._played.take(now - 2 * _RATE, now - _MOMENT - _DELAYS))
+        if not heard.all() or np.max(played) < _AUDIBLE:
+            return
+        gain = float(np.max(heard) / np.max(played))
         if gain < (self._way.gain / 10 if self._way else _FAINT):
             self._way = Way(None, gain)
 

@@ -5,7 +5,7 @@ Pure. `Settings` is `turn_detection` of a Realtime session; `Limits` are ours, p
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
+from math import inf
 from typing import Any
 
 SILENCE_MS = {"low": 1200, "medium": 800, "auto": 800, "high": 500}  # of semantic_vad's eagerness
@@ -96,7 +96,7 @@ def _yes(given: Mapping[str, Any], field: str) -> bool:
 
 
 def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < inf
 
 
 def _error(field: str, value: object, mend: str) -> ValueError:

@@ -91,10 +91,11 @@ class Stock:
     start and after each `take`; it may run beside both, and beside itself.
     """
 
-    def __init__(self, name: str, spare: int = 4) -> None:
-        """`spare`: so many wait for calls to come."""
+    def __init__(self, name: str, spare: int = 4, kept: int = 16) -> None:
+        """`spare`: so many are made for calls to come; `kept`: of those given back, at most."""
         self.name = name
         self._wanted = spare
+        self._kept = max(spare, kept)
         self._spare: deque[Vad] = deque()
 
     def take(self) -> Vad:
@@ -106,7 +107,7 @@ class Stock:
 
     def give_back(self, vad: Vad) -> None:
         """It serves another call."""
-        if len(self._spare) < self._wanted:
+        if len(self._spare) < self._kept:
             vad.reset()
             self._spare.append(vad)
 

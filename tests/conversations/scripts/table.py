@@ -25,7 +25,7 @@ class Plan:
     detection: Mapping[str, Any] | None = None  # as the transceiver has it, without a wish
     think_ms: int = 0
     length_s: float | None = None
-    reply_s: float = 2.0  # of the server behind `realtime`
+    dies_after_s: float | None = None  # of its first reply: the server behind `realtime`
     seed: int = 0
 
     @property
@@ -63,7 +63,7 @@ def plans() -> list[Plan]:
         *_each(replies.tools),
         *_each(interruptions.at_its_first_packet, seeds=4),
         *_each(interruptions.in_the_middle, detections=(None, SEMANTIC, QUICK_VAD), seeds=3),
-        *_each(interruptions.in_the_middle, beta=True, seeds=2),
+        *_each(interruptions.in_the_middle, beta=True),
         *_each(interruptions.in_its_last_moment, seeds=4),
         *_each(interruptions.after_its_end, seeds=2),
         *_each(interruptions.again_and_again, seeds=2),
@@ -83,7 +83,9 @@ def plans() -> list[Plan]:
         *_each(upstream.turns, backend="realtime"),
         *_each(upstream.written, backend="realtime"),
         *_each(upstream.tool, backend="realtime"),
-        *_each(upstream.interrupted, backend="realtime", seeds=3),
+        *_each(upstream.interrupted, backend="realtime", seeds=2),
+        *_each(upstream.transcribed, backend="realtime"),
+        *_each(upstream.lost, backend="realtime", dies_after_s=0.5),
         *_each(upstream.interrupted, backend="realtime", beta=True),
         *_each(upstream.cancelled, backend="realtime"),
         *_each(upstream.pushed, backend="realtime"),

@@ -126,3 +126,27 @@ async def overwritten(talk: Talk) -> None:
         error["code"] == "conversation_already_has_active_response", f"code {error['code']}"
     )
     await talk.until(STOPPED)
+
+
+async def transcribed(talk: Talk) -> None:
+    """What was said, in the model's words."""
+    await talk.update({"audio": {"input": {"transcription": {"model": "whisper-1"}}}})
+    await talk.say(talk.phrase())
+    committed = await talk.until("input_audio_buffer.committed")
+    await talk.until(STOPPED)
+    (told,) = talk.all("conversation.item.input_audio_transcription.completed")
+    talk.expect(told["item_id"] == committed["item_id"], "the transcript is of another turn")
+    talk.saw(order.CREATED, order.UPDATED, order.TURN, order.SPOKEN)
+
+
+async def lost(talk: Talk) -> None:
+    """The server's connection breaks in a reply: told, and the next turn is answered."""
+    await talk.say(talk.phrase())
+    await talk.until(STARTED)
+    codes = [(await talk.until("error"))["error"]["code"] for _ in range(2)]
+    talk.expect(codes == ["backend_unavailable", "backend_reconnected"], f"told {codes}")
+    (done,) = talk.all("response.done")
+    talk.expect(done["response"]["status"] == "failed", "the broken reply did not fail")
+    await talk.say(talk.phrase())
+    await talk.until(STARTED)
+    await talk.until(STOPPED)

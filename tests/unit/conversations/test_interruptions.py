@@ -82,6 +82,12 @@ def test_what_an_ear_had_played() -> None:
     assert errors([found], 0.14) == pytest.approx([100])
 
 
+def test_a_slot_that_was_skipped_is_not_played() -> None:
+    packets = came(31)
+    del packets[10:15]  # nothing was lost: their places in time were left out
+    assert read(packets, CUT).played_ms(0.04) == pytest.approx(450)
+
+
 def test_the_decision_is_as_much_earlier_as_the_way_is_long() -> None:
     found = read(came(31), CUT, way_s=0.03)
     assert found.played_ms(0.04) == pytest.approx(520)

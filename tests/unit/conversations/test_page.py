@@ -21,7 +21,12 @@ REPORT: dict[str, Any] = {
         },
         "barge_in": {
             "error": None,
-            "detail": {"took_ms": SPREAD, "flush_ms": SPREAD, "all_ms": [61.0, 88.5, 89.0, 131.0]},
+            "detail": {
+                "took_ms": SPREAD,
+                "decision_ms": SPREAD,
+                "flush_ms": SPREAD,
+                "all_ms": [61.0, 88.5, 89.0, 131.0],
+            },
         },
         "position": {
             "error": None,
@@ -30,7 +35,27 @@ REPORT: dict[str, Any] = {
                 "told_far": {"cut": 19, "error_ms": SPREAD},
             },
         },
-        "pauses": {"error": None, "detail": {"table": [{"setting": "default", "early": "40 %"}]}},
+        "pauses": {
+            "error": None,
+            "detail": {
+                "settings": {
+                    "semantic_low": {
+                        "early_ends": 0.231,
+                        "answers_given_up": 6,
+                        "end_of_turn_ms": {"p50": 1288, "p95": 1310},
+                        "sound_into_resumed_speech": 0,
+                    }
+                }
+            },
+        },
+        "own_echo": {
+            "error": None,
+            "detail": {
+                "turns": 50,
+                "delays_ms": [150, 690],
+                "talk_over_silenced_after_ms": {"p50": 83, "p95": 148},
+            },
+        },
         "backend_faults": {
             "error": None,
             "detail": {
@@ -74,7 +99,8 @@ def test_the_page_has_the_figures_of_the_report(written: Path) -> None:
         "| first word to silence | 61.0 | 88.5 | 117.2 | 131.0 |",
         "| 20 ms, by default | 20 |",
         "| 60 ms, told, far | 19 |",
-        "| default | 40 % |",
+        "| semantic low | 23% | 1288 / 1310 ms | 6 | 0 |",
+        "50 turns with the agent's voice coming back, 150 to 690 ms late",
         "| dead | no packets come any more | as they should be | -0.2 MB |",
         "0.5 s: 0.41 s",
         "| silero | 60 | 2 % |",

@@ -190,6 +190,65 @@ def test_a_model_of_others_may_write_before_it_speaks() -> None:
     assert faults(events, voice_first=False) == []
 
 
+def added(item_id: str, before: str | None = None) -> list[Event]:
+    """The client brings it."""
+    place = {"previous_item_id": before, "item": user(item_id)}
+    return [{"type": f"conversation.item.{what}", **place} for what in ("added", "done")]
+
+
+def committed(item_id: str) -> list[Event]:
+    return [{"type": "input_audio_buffer.committed", "item_id": item_id}]
+
+
+@pytest.mark.parametrize(
+    ("events", "fault"),
+    [
+        (turn("a", None)[:2], "turn a was not committed"),
+        ([*turn("a", None)[:2], *added("a")], "the turn was not committed"),
+        ([*turn("a", None)[:1], *committed("b")], "turn a goes on"),
+        ([*added("a"), *committed("a")], "item a was added before"),
+        ([*added("a"), *added("a")], "item a was added before"),
+        (added("a", "none"), "there is no item none"),
+        ([{"type": "conversation.item.deleted", "item_id": "a"}], "there is no such item"),
+        ([*added("b"), *added("a", "b"), *began("r", "b")], "comes after a, not b"),
+        ([*added("a"), *began("r", "a")[:2], *delta("r")], "wants response.output_item.added"),
+        ([*added("a"), *began("r", "a"), *said("q", "a")[-1:]], "q is not active"),
+        (
+            [*added("a"), *began("r", "a")[:2], *said("r", "a")[-1:], *began("r", "a")[:1]],
+            "the id came before",
+        ),
+        (
+            [
+                *added("a"),
+                *began("r", "a"),
+                *sound("r", "started"),
+                *said("r", "a", status="cancelled"),
+            ],
+            "it is heard: nothing was cleared",
+        ),
+        (
+            [
+                *added("a"),
+                *began("r", "a"),
+                *sound("r", "started"),
+                *said("r", "a"),
+                *sound("r", "stopped"),
+                *sound("r", "started"),
+            ],
+            "it was heard before",
+        ),
+        (sound("r", "started"), "there is no such response"),
+        (sound("r", "stopped"), "r is not heard"),
+        (sound("r", "cleared"), "r is not heard"),
+        (delta("r"), "r is not active"),
+        ([{"type": "rate_limits.updated"}], "no response was created"),
+    ],
+)
+def test_a_fault_says_what_is_wrong(events: list[Event], fault: str) -> None:
+    found = faults(numbered([*created(), *events]))
+    assert any(fault in each for each in found), found
+
+
 @pytest.mark.parametrize("what", ["committed", "added"])
 def test_an_item_follows_the_last_one(what: str) -> None:
     events = spoken()

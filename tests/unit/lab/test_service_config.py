@@ -117,10 +117,14 @@ def test_two_labs_have_two_directories() -> None:
     assert topology.directory_of("fl-") != topology.directory_of("ft-")
 
 
-def test_backends(site: Site, setup: Setup) -> None:
+def test_parrot(site: Site, setup: Setup) -> None:
+    one = dataclasses.replace(setup, backend="parrot", model={})
+    config = load(TransceiverConfig, toml=service_config.transceiver(site, one, KEYS))
+    assert (config.backend, config.parrot.vad) == ("parrot", "silero")
+
+
+def test_realtime(site: Site, setup: Setup) -> None:
     model = {"url": "ws://127.0.0.1:9/v1/realtime", "model": "m"}
-    for backend, section in (("parrot", {}), ("realtime", model)):
-        one = dataclasses.replace(setup, backend=backend, model=section)
-        config = load(TransceiverConfig, toml=service_config.transceiver(site, one, KEYS))
-        assert config.backend == backend
+    one = dataclasses.replace(setup, backend="realtime", model=model)
+    config = load(TransceiverConfig, toml=service_config.transceiver(site, one, KEYS))
     assert (config.realtime.url, config.realtime.model) == (model["url"], "m")

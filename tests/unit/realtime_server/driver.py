@@ -4,20 +4,18 @@ import base64
 import json
 from typing import Any
 
-import pydantic
-from openai.types.realtime import RealtimeServerEvent
 from websockets.asyncio.client import ClientConnection, connect
 
+from tests.judges import openai_types
 from tests.realtime_server import sound
 from tests.realtime_server.server import RealtimeServer
 
 Event = dict[str, Any]
-_SCHEMA: pydantic.TypeAdapter[RealtimeServerEvent] = pydantic.TypeAdapter(RealtimeServerEvent)
 
 
 def check(event: Event) -> None:
-    """Raises `ValidationError` unless it is an event of the published schema."""
-    _SCHEMA.validate_python(event, strict=True)
+    """It is an event of the published schema."""
+    assert openai_types.faults(event) == []
 
 
 class Driver:

@@ -144,10 +144,11 @@ class Client:
     def speak(self, payload: bytes = FRAME) -> None:
         """Send one packet of audio."""
         assert self.dtls is not None
+        assert self.dtls.srtp is not None
         self.sequence = (self.sequence + 1) & 0xFFFF
         timestamp = self.sequence * rtp.FRAME & 0xFFFFFFFF
         packet = rtp.Packet(111, self.sequence, timestamp, self.ssrc, payload)
-        self.outbox.append(self.dtls.protect(rtp.build(packet)))
+        self.outbox.append(self.dtls.srtp.protect(rtp.build(packet)))
 
     def hello(self, now: float) -> None:
         assert self.dtls is not None
@@ -164,10 +165,12 @@ class Client:
 
     def _media(self, payload: bytes) -> None:
         assert self.dtls is not None
-        if is_rtcp(payload):
-            self.reports += self.dtls.unprotect_rtcp(payload) is not None
+        if self.dtls.srtp is None:
             return
-        plain = self.dtls.unprotect(payload)
+        if is_rtcp(payload):
+            self.reports += self.dtls.srtp.unprotect_rtcp(payload) is not None
+            return
+        plain = self.dtls.srtp.unprotect(payload)
         if plain is not None:
             self.heard.append(rtp.parse(plain))
 

@@ -474,13 +474,14 @@ def test_reports_of_the_client_are_heard_and_its_bye_ends_no_call(world: World) 
     client.speak()
     world.pump()
     assert client.dtls is not None
+    assert client.dtls.srtp is not None
     ssrc = world.call(client)._local.ssrc
     for compound in (
         bytes(RtcpRrPacket(client.ssrc, [RtcpReceiverInfo(ssrc, 64, 9, 100, 0, 0, 0)])),
         bytes(RtcpByePacket([client.ssrc])),
         b"\x80\xc9\xff\xff" + bytes(8),
     ):
-        client.outbox.append(client.dtls.protect_rtcp(compound))
+        client.outbox.append(client.dtls.srtp.protect_rtcp(compound))
     world.pump()
     statistics = world.calls.describe(client.call_id)["statistics"]
     assert isinstance(statistics, dict)

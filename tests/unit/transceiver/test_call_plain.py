@@ -67,6 +67,43 @@ def test_begins_a_realtime_session(tmp_path: Path) -> None:
     run(scenario)
 
 
+def test_speaks_the_beta_api(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving(tmp_path, backend="parrot", parrot={"vad": "webrtc"}) as live:
+            caller = await Caller(live, "oai-events").call("realtime-beta")
+            await caller.connected()
+            update = {"type": "session.update", "session": {"turn_detection": None}}
+            caller.channel.send(json.dumps(update))
+            await until(lambda: len(caller.messages) >= 2)
+            created, updated = caller.events()[:2]
+            assert created["session"]["input_audio_format"] == "pcm16"
+            assert updated["session"]["turn_detection"] is None
+            await caller.close()
+
+    run(scenario)
+
+
+def test_speaks_rtvi_and_hangs_up_when_told(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving(tmp_path, backend="parrot", parrot={"vad": "webrtc"}) as live:
+            caller = await Caller(live).call("rtvi")
+            await caller.connected()
+            caller.channel.send("ping: 1700000000000")
+            for kind, data in (("client-ready", {}), ("send-text", {"content": "hello"})):
+                message = {"label": "rtvi-ai", "type": kind, "id": kind, "data": data}
+                caller.channel.send(json.dumps(message))
+            await until(lambda: any(e["type"] == "bot-llm-stopped" for e in caller.events()), 10)
+            kinds = [event["type"] for event in caller.events()]
+            assert kinds[0] == "bot-ready"
+            assert "error-response" not in kinds
+            caller.channel.send(json.dumps({"label": "rtvi-ai", "type": "disconnect-bot"}))
+            await until(lambda: caller.pc.connectionState == "closed", 15)
+            assert (await live.show(caller.call_id))["reason"] == "closed_by_peer"
+            await caller.close()
+
+    run(scenario)
+
+
 def test_hang_up_reaches_the_client(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with serving(tmp_path) as live:

@@ -1,8 +1,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-import pytest
-
 from transceiver.drain import Drain
 
 
@@ -56,13 +54,9 @@ def test_ends_when_the_time_is_over_with_last_words_before() -> None:
 def test_ends_when_the_last_words_are_said() -> None:
     async def scenario() -> None:
         calls = ["one"]
-        drain = Drain(calls, 40, lambda: None, calls.clear)
-        over = asyncio.create_task(drain.over())
-        await settle()
+        drain = Drain(calls, 0.5, lambda: None, calls.clear)
         drain.begin()
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(drain, "_drain_s", 0.5)
-            await over
+        await drain.over()
         assert calls == []
 
     run(scenario)

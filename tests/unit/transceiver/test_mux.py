@@ -5,7 +5,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Hashable
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import pytest
 
@@ -14,7 +14,8 @@ from relayctl.wire.address import Address
 from tests.unit.transceiver.harness import ENDPOINT, RELAY, VIP, FakeSocket, World
 from transceiver.counts import Counts
 from transceiver.framing import PlainFraming
-from transceiver.mux import BATCH_S, RECEIVE_BUFFER, SEND_BUFFER, Mux, open_socket
+from transceiver.media_socket import open_socket
+from transceiver.mux import BATCH_S, Mux
 
 CLIENT: Address = ("198.51.100.7", 40000)
 
@@ -187,6 +188,60 @@ def test_reading_gives_way_and_tells_how_long_datagrams_wait() -> None:
         loop.readable()  # finds nothing
 
 
+class Scripted:
+    """A socket with datagrams to read, and a diary; nobody is reached at port 9."""
+
+    def __init__(self, *datagrams: bytes) -> None:
+        self.waiting = list(datagrams)
+        self.diary: list[bytes] = []
+
+    def fileno(self) -> int:
+        return -1
+
+    def recvfrom(self, size: int) -> tuple[bytes, Address]:
+        if not self.waiting:
+            raise BlockingIOError
+        self.diary.append(b"read")
+        return self.waiting.pop(0), CLIENT
+
+    def recvmsg(self, size: int, ancillary: int) -> tuple[bytes, list[Any], int, Address]:
+        datagram, source = self.recvfrom(size)
+        return datagram, [], 0, source
+
+    def sendto(self, datagram: bytes, address: Address) -> None:
+        if address[1] == 9:
+            raise OSError
+        self.diary.append(datagram)
+
+
+class Answering(Recorder):
+    def dtls(self, payload: bytes, path: Hashable, via: Address, now: float) -> None:
+        if payload.endswith(b"lost"):
+            self.mux.send(path, (CLIENT[0], 9), payload)
+        self.mux.send(path, via, payload.upper())
+        if payload.endswith(b"bad"):
+            raise ValueError
+
+
+def test_answers_leave_together_when_the_reading_ends() -> None:
+    media, counts, loop, call = (
+        Scripted(b"\x16a lost", b"\x16bad", b"\x16c"),
+        Counts(),
+        Loop(),
+        Answering(),
+    )
+    call.mux = mux = Mux(cast(Any, media), PlainFraming(), counts, lambda: 1.0)
+    mux.start(cast(Any, loop))
+    mux.table.proven(CLIENT, call)
+    loop.readable()
+    assert media.diary == [*[b"read"] * 3, b"\x16A LOST", b"\x16BAD", b"\x16C"]
+    assert counts.dropped == {"send_failed": 1, "internal_error": 1}
+    mux.send(CLIENT, CLIENT, b"of a timer")
+    assert media.diary.pop() == b"of a timer"
+    loop.readable()
+    assert len(media.diary) == 6
+
+
 class Timers:
     """A loop that notes its timers."""
 
@@ -226,31 +281,6 @@ def test_sleeps_until_something_is_due() -> None:
         mux.stop()
         mux.plan(call, 102.03)
         assert len(loop.delays) == 3
-
-
-class Buffers(socket.socket):
-    """A socket that may not have more than the system allows, unless `privileged`."""
-
-    asked: ClassVar[list[tuple[int, int]]] = []
-    privileged = False
-
-    def setsockopt(self, level: int, option: int, value: Any, *more: Any) -> None:
-        if option in (32, 33) and not self.privileged:
-            raise PermissionError
-        self.asked.append((option, value))
-
-
-@pytest.mark.parametrize(
-    ("privileged", "options"), [(True, (33, 32)), (False, (socket.SO_RCVBUF, socket.SO_SNDBUF))]
-)
-def test_buffers_hold_a_burst_both_ways(
-    privileged: bool, options: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Buffers, "privileged", privileged)
-    monkeypatch.setattr(Buffers, "asked", [])
-    monkeypatch.setattr("transceiver.mux.socket.socket", Buffers)
-    open_socket(("127.0.0.1", 0)).close()
-    assert Buffers.asked[-2:] == list(zip(options, (RECEIVE_BUFFER, SEND_BUFFER), strict=True))
 
 
 def test_a_closed_client_port_does_not_stop_the_socket() -> None:

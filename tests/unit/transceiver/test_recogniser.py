@@ -1,42 +1,49 @@
 import asyncio
 import importlib.util
-import os
+import multiprocessing
 import threading
-from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.lab import speech
 from tests.unit.transceiver.live import until
-from transceiver import recogniser
-from transceiver.recogniser import MAX_WAITING, RATE, Recogniser, RecogniserError
+from transceiver.recogniser import (
+    MAX_WAITING,
+    RATE,
+    Process,
+    Recogniser,
+    RecogniserError,
+    load,
+    understand,
+)
+
+needs_pocketsphinx = pytest.mark.skipif(
+    not importlib.util.find_spec("pocketsphinx"), reason="needs pocketsphinx"
+)
 
 
-class Gate(ThreadPoolExecutor):
-    """One thread that does its work when told."""
+class Gate:
+    """Ears that listen when told."""
 
-    def __init__(self) -> None:
-        super().__init__(1)
-        self.open = threading.Event()
+    def __init__(self, is_open: bool = False) -> None:
+        self._open = threading.Event()
+        self.closed = False
+        if is_open:
+            self.open()
 
-    def submit(self, work: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
-        def wait() -> str:
-            self.open.wait()
-            return f"{len(given[0])} bytes"
+    def open(self) -> None:
+        self._open.set()
 
-        return super().submit(wait)
+    def listen(self, samples: bytes) -> str:
+        self._open.wait()
+        if self.closed:
+            raise EOFError
+        return f"{len(samples)} bytes"
 
-
-class Broken(Executor):
-    """Its process has died."""
-
-    def submit(self, work: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
-        raise BrokenExecutor
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None: ...
+    def close(self) -> None:
+        self.closed = True
+        self.open()
 
 
 def test_answers_in_order_and_refuses_what_is_too_much() -> None:
@@ -46,7 +53,7 @@ def test_answers_in_order_and_refuses_what_is_too_much() -> None:
         for n in range(MAX_WAITING + 3):
             asked.recognise(bytes(n), heard.append)
         assert heard == [None, None]
-        gate.open.set()
+        gate.open()
         await until(lambda: len(heard) >= MAX_WAITING + 3)
         assert heard[2:] == [f"{n} bytes" for n in range(MAX_WAITING + 1)]
         asked.recognise(b"again", heard.append)
@@ -58,12 +65,12 @@ def test_answers_in_order_and_refuses_what_is_too_much() -> None:
 
 def test_tells_nobody_after_its_end() -> None:
     async def scenario() -> None:
-        gate, heard = Gate(), list[str | None]()
-        asked = Recogniser(lambda: gate)
-        asked.recognise(b"x", heard.append)
-        asked.recognise(b"y", heard.append)
+        made, heard = [Gate()], list[str | None]()
+        asked = Recogniser(made.pop)
+        for _ in range(3):
+            asked.recognise(b"x", heard.append)
         asked.close()
-        gate.open.set()
+        asked.close()
         await asyncio.sleep(0.02)
         assert heard == []
         asked.recognise(b"z", heard.append)
@@ -72,18 +79,18 @@ def test_tells_nobody_after_its_end() -> None:
     asyncio.run(scenario())
 
 
-def test_a_dead_process_is_replaced() -> None:
+def test_who_died_is_replaced() -> None:
     async def scenario() -> None:
-        gate, heard = Gate(), list[str | None]()
-        gate.open.set()
-        executors = [gate, Broken()]
-        asked = Recogniser(executors.pop)
+        dead, alive, heard = Gate(), Gate(is_open=True), list[str | None]()
+        dead.close()
+        made = [alive, dead]
+        asked = Recogniser(made.pop)
         asked.recognise(b"x", heard.append)
-        assert heard == [None]
         asked.recognise(b"xy", heard.append)
         await until(lambda: len(heard) >= 2)
         assert heard == [None, "2 bytes"]
         asked.close()
+        assert alive.closed
 
     asyncio.run(scenario())
 
@@ -94,24 +101,29 @@ def test_without_pocketsphinx_it_says_what_to_install(monkeypatch: pytest.Monkey
         Recogniser()
 
 
-@pytest.mark.skipif(not importlib.util.find_spec("pocketsphinx"), reason="needs pocketsphinx")
-def test_understands_a_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "nice", lambda by: 0)
-    monkeypatch.setattr(recogniser, "_decoder", None)
-    recogniser.load()
+@needs_pocketsphinx
+def test_understands_a_little() -> None:
     spoken = speech.spoken(4.0)[:: speech.RATE // RATE]
     samples = np.round(spoken * 32767).astype(np.int16).tobytes()
-    assert "american people" in recogniser.listen(samples)
-    assert recogniser.listen(b"") == ""
+    decoder = load()
+    assert "american people" in understand(decoder, samples)
+    assert understand(decoder, b"") == ""
 
 
-@pytest.mark.skipif(not importlib.util.find_spec("pocketsphinx"), reason="needs pocketsphinx")
-def test_listens_in_a_process_of_its_own() -> None:
+@needs_pocketsphinx
+def test_listens_in_a_process_of_its_own_that_ends_at_once() -> None:
     async def scenario() -> None:
         asked, heard = Recogniser(), list[str | None]()
         asked.recognise(bytes(RATE), heard.append)
         await until(lambda: heard, 60.0)
         assert isinstance(heard[0], str)
+        assert isinstance(asked._ears, Process)
+        process = asked._ears._process
+        assert process in multiprocessing.active_children()
+        for _ in range(3):
+            asked.recognise(bytes(RATE * 2 * 60), heard.append)
         asked.close()
+        await until(lambda: not process.is_alive())
+        assert len(heard) == 1
 
     asyncio.run(scenario())

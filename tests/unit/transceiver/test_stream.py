@@ -69,6 +69,17 @@ def test_closes_in_any_state_and_twice(state: str) -> None:
     assert rig.client.closed == (state == "connected")
 
 
+def test_nothing_is_media_after_the_end() -> None:
+    rig = Rig()
+    rig.connect()
+    rig.client.speak()
+    first = rig.client.outbox.pop()
+    rig.client.speak()
+    assert rig.stream.open_rtp(first, 0.0) is not None
+    rig.stream.close()
+    assert rig.stream.open_rtp(rig.client.outbox.pop(), 0.0) is None
+
+
 def test_nothing_is_media_before_dtls() -> None:
     rig = Rig()
     rig.stream.begin(0.0)

@@ -15,7 +15,8 @@ from transceiver.backends.keeper import FINISH_S, Terms
 from transceiver.backends.listener import Listener
 from transceiver.backends.realtime.backlog import Backlog
 from transceiver.backends.realtime.configuration import RATE
-from transceiver.backends.realtime.table import Out, Table, Up, backend_error
+from transceiver.backends.realtime.out import Out, Up, backend_error
+from transceiver.backends.realtime.table import Table
 from transceiver.backends.realtime.target import Target
 from transceiver.backends.realtime.upstream import Fault, Upstream
 from transceiver.events import Event
@@ -81,8 +82,7 @@ class Realtime(Listener):
 
     def begin(self, outlet: Outlet, now: float) -> None:
         outlet.open(RATE, self._frame)
-        self._playback = Playback(outlet, RATE, self._client_buffer_s)
-        self._table.begin(self._playback)
+        self._table.replies.begin(Playback(outlet, RATE, self._client_buffer_s))
         self._expiry = Expiry(now + self._terms.length_s, self._terms.warning_s)
         self._upstream.begin()
 
@@ -126,10 +126,10 @@ class Realtime(Listener):
             **connected,
             "appended": self._appended,
             "dropped": self._backlog.dropped,
-            "overruns": self._table.overruns,
+            "overruns": self._table.replies.overruns,
             "reconnects": self._reconnects,
             "refused": self._table.refused,
-            "garbage": self._upstream.garbage + self._table.undecodable,
+            "garbage": self._upstream.garbage + self._table.replies.undecodable,
         }
 
     def message(self, event: Event) -> None:
@@ -177,7 +177,7 @@ class Realtime(Listener):
 
     def _frame(self, now: float) -> None:
         """A frame with sound went out."""
-        self._carry(self._table.notices(self._playback.frame(now)))
+        self._carry(self._table.replies.frame(now))
         self._settle(now)
 
     def _carry(self, outs: Iterable[Out], first: bool = False) -> None:

@@ -100,7 +100,7 @@ class Memory:
 
     def _insert(self, item_id: str, known: _Known, previous: object) -> None:
         last = next(reversed(self._known), None)
-        if previous in self._known and previous != last:
+        if isinstance(previous, str) and previous in self._known and previous != last:
             entries = list(self._known.items())
             at = 1 + next(n for n, (key, _) in enumerate(entries) if key == previous)
             self._known = dict([*entries[:at], (item_id, known), *entries[at:]])
@@ -115,7 +115,8 @@ class Memory:
     def _write(self, event: Event, text: object, more: bool = False) -> None:
         known, index = self._known.get(str(event.get("item_id"))), event.get("content_index", 0)
         if known is not None and isinstance(text, str) and isinstance(index, int):
-            known.texts[index] = (known.texts.get(index, "") if more else "") + text
+            before = known.texts.get(index, "") if more else ""
+            known.texts[index] = (before + text)[:MAX_TEXT]
 
     def _confirm(self, item: dict[str, Any]) -> None:
         for event in self._asked:

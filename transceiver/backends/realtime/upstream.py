@@ -31,6 +31,8 @@ _BEFORE_MEDIA = ("session.", "error")  # events that do not wait for the call's 
 
 log = logging.getLogger(__name__)
 
+_MUTE = logging.Logger("websocket", logging.CRITICAL)  # the library's would write headers: keys
+
 
 class Fault(enum.StrEnum):
     """Why there is no server."""
@@ -155,6 +157,7 @@ class Upstream:
             close_timeout=CLOSE_S,
             max_size=MAX_MESSAGE,
             ssl=self._tls,
+            logger=_MUTE,
         )
         try:
             return socket, await socket.recv()

@@ -9,12 +9,20 @@ import numpy as np
 
 from tests.conversations.mouth import Mouth, phrase
 from tests.unit.transceiver.backends.around import Peer, Wire
+from transceiver.audio.opus import Encoder
 from transceiver.backends.keeper import Terms
 from transceiver.backends.parrot import Parrot
 from transceiver.rtp import FRAME, Packet
-from transceiver.turns.vad import Stock, Vad, make
+from transceiver.turns.vad import RATE, Stock, Vad, make
 
 PACKET_S = 0.02
+VAD = {"type": "server_vad"}
+STARTED, STOPPED = "input_audio_buffer.speech_started", "input_audio_buffer.speech_stopped"
+HEARD, SILENT = "output_audio_buffer.started", "output_audio_buffer.stopped"
+CLEARED, DONE = "output_audio_buffer.cleared", "response.done"
+TRANSCRIBE = {"audio": {"input": {"transcription": {"model": "any"}}}}
+TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
+COMMITTED = "input_audio_buffer.committed"
 ROOM_S = 1.0  # of quiet, again and again
 
 
@@ -74,6 +82,14 @@ class Talk:
         while self.speech:
             self.packet()
 
+    def hear(self, samples: np.ndarray[Any, np.dtype[np.int16]]) -> None:
+        """Other sound, at 16 kHz, to its end."""
+        encoder, size = Encoder(RATE), RATE // 50
+        pieces = samples[: len(samples) // size * size].reshape(-1, size)
+        self.speech += [encoder.encode(piece.tobytes()) for piece in pieces]
+        while self.speech:
+            self.packet()
+
     def begin(self, number: int = 0, seconds: float | None = None) -> None:
         """Time passes elsewhere."""
         self.speech += _packets(number, seconds)
@@ -95,9 +111,12 @@ class Talk:
             packet = Packet(111, number & 0xFFFF, number * FRAME & 0xFFFFFFFF, 1, payload)
             self.parrot.receive(packet, True, self.now)
         end = self.now + PACKET_S
+        rounds = 0
         while not self.peer.ended and (due := max(self.now, self.parrot.deadline)) <= end:
             self.wire.run(due)
             self.parrot.timer(due)
+            rounds += 1
+            assert rounds < 50, "it is due again and again"
         if not self.peer.ended:
             self.wire.run(end)
 
@@ -121,3 +140,26 @@ class Talk:
     def last_sound(self) -> float:
         """When the last packet left that one can hear."""
         return next(at for at, samples in reversed(self.wire.frames) if samples and any(samples))
+
+
+def replied(**parrot: Any) -> Talk:
+    """A turn was said, and its reply is heard since half a second."""
+    talk = Talk(**parrot)
+    talk.run(0.4)
+    talk.say(0)
+    talk.run(2.0, until=HEARD)
+    talk.run(0.5)
+    return talk
+
+
+class Ears:
+    """A recogniser that answers when told."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[bytes, Any]] = []
+
+    def recognise(self, samples: bytes, done: Any) -> None:
+        self.asked.append((samples, done))
+
+    def answer(self, words: str | None) -> None:
+        self.asked.pop(0)[1](words)

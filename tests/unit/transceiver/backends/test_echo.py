@@ -206,9 +206,10 @@ def test_what_is_played_is_heard_to_its_end() -> None:
     for n in range(10):
         rig.hear(n)
     rig.backend.finish(End.SHUTDOWN, rig.outlet.now)
+    rig.hear(10)
     rig.backend.pause()
     rig.backend.resume()
-    rig.hear(10)
+    rig.hear(11)
     assert rig.outlet.queued == 10 * RATE // 50
     rig.outlet.run(0.15)
     assert not rig.peer.ended

@@ -1,3 +1,4 @@
+import math
 from typing import Any
 
 from tests.unit.transceiver.backends.around import Peer
@@ -92,5 +93,6 @@ def test_it_can_end_before_it_begins() -> None:
     rig.keeper.finish(End.HANGUP, 1.0)
     rig.keeper.end()
     assert rig.peer.ended == [End.HANGUP]
+    assert rig.keeper.deadline == math.inf
     assert not rig.keeper.timer(100.0)
     assert rig.peer.ended == [End.HANGUP]

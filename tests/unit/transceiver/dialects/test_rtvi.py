@@ -29,6 +29,17 @@ def heard(rtvi: Rtvi, kind: str, data: Any = None, of: str = "m1") -> tuple[list
     return events, [json.loads(answer) for answer in answers]
 
 
+def output(text: str, *, spoken: bool, status: str, segment: int = 1) -> dict[str, Any]:
+    return {
+        "text": text,
+        "output_type": "sentence",
+        "aggregated_by": "sentence",
+        "segment_id": segment,
+        "will_be_spoken": spoken,
+        "spoken_status": status,
+    }
+
+
 def test_a_client_that_is_ready_hears_that_the_bot_is() -> None:
     events, (ready,) = heard(dialect(), "client-ready", {"version": "2.1.0", "about": {}})
     assert events == []
@@ -61,13 +72,13 @@ def test_pings_and_what_is_about_video_are_passed_over() -> None:
             {"transcript": "hi"},
             [
                 ("bot-transcription", {"text": "hi"}),
-                ("bot-output", {"text": "hi", "spoken": True, "aggregated_by": "sentence"}),
+                ("bot-output", output("hi", spoken=True, status="new")),
             ],
         ),
         (
             "response.output_text.done",
             {"text": "hi"},
-            [("bot-output", {"text": "hi", "spoken": False, "aggregated_by": "sentence"})],
+            [("bot-output", output("hi", spoken=False, status="new"))],
         ),
         (
             "conversation.item.input_audio_transcription.completed",
@@ -97,6 +108,21 @@ def test_what_the_backend_says(
     kind: str, fields: dict[str, Any], expected: list[tuple[str, Any]]
 ) -> None:
     assert said(dialect(), kind, **fields) == expected
+
+
+def test_what_was_heard_whole_is_told_and_what_was_cut_is_not() -> None:
+    rtvi = dialect()
+    for text in ("one", "two"):
+        said(rtvi, "response.output_audio_transcript.done", transcript=text)
+    assert said(rtvi, "output_audio_buffer.stopped") == [
+        ("bot-output", output("one", spoken=True, status="completed")),
+        ("bot-output", output("two", spoken=True, status="completed", segment=2)),
+        ("bot-stopped-speaking", None),
+    ]
+    said(rtvi, "response.output_audio_transcript.done", transcript="three")
+    cut = said(rtvi, "output_audio_buffer.cleared")
+    assert [kind for kind, _ in cut] == ["bot-interrupted", "bot-stopped-speaking"]
+    assert said(rtvi, "output_audio_buffer.stopped") == [("bot-stopped-speaking", None)]
 
 
 def test_errors_go_to_the_message_that_caused_them() -> None:

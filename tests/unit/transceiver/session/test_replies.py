@@ -3,8 +3,9 @@
 import pytest
 
 from tests.unit.transceiver.session.owner import ids, kinds
-from transceiver.session.commands import Abandon, Clear, Cut, Output, Respond
-from transceiver.session.conversation import Conversation
+from transceiver.session import items
+from transceiver.session.commands import Abandon, Clear, Cut, Drop, Output, Respond
+from transceiver.session.conversation import MAX_ITEMS, Conversation
 from transceiver.session.fields import Refusal
 from transceiver.session.replies import Claim, Replies
 from transceiver.session.request import Request
@@ -81,6 +82,14 @@ def test_nothing_is_asked_twice_of_what_was_abandoned() -> None:
     with pytest.raises(Refusal):
         line.replies.cancel(None)
     assert line.replies.hear(reply.response_id) == []
+
+
+def test_the_sound_of_a_turn_that_makes_way_for_the_reply_is_not_wanted() -> None:
+    line = Line()
+    for number in range(MAX_ITEMS):
+        line.conversation.add(items.spoken_turn(f"turn_{number}"))
+    reply = line.create()
+    assert Drop("turn_0") in line.replies.began(reply.response_id)
 
 
 def test_what_is_written_has_a_length() -> None:

@@ -10,6 +10,7 @@ from tests.unit.transceiver.session.owner import Owner, abandoned, error, kinds
 from transceiver.session.commands import Clear, Commit, Cut, Detect, Drop, Forget, Truncate
 
 TRANSCRIPTION = {"input": {"transcription": {"model": "gpt-4o-mini-transcribe"}}}
+OUTPUT = {"type": "function_call_output", "call_id": "call_1", "output": "{}"}
 TURN = [
     "input_audio_buffer.speech_started",
     "input_audio_buffer.speech_stopped",
@@ -362,9 +363,21 @@ def test_a_text_reply_that_is_made_is_not_truncated(owner: Owner) -> None:
     assert abandoned(owner) == []
 
 
-def test_a_reply_has_one_part_only(owner: Owner) -> None:
+def test_another_response_than_the_active_one_is_not_cancelled(owner: Owner) -> None:
     owner.turn()
-    reply = owner.reply()
+    told = error(owner.say("response.cancel", response_id="resp_none"))
+    assert told["code"] == "response_cancel_not_active"
+    assert abandoned(owner) == []
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_a_reply_has_one_part_only(owner: Owner, made: bool) -> None:
+    owner.turn()
+    reply = owner.response
+    if made:
+        owner.reply()
+    else:
+        owner.do(owner.session.began(reply.response_id))
     fields: dict[str, Any] = {"item_id": reply.item_id, "audio_end_ms": 0, "content_index": 1}
     told = error(owner.say("conversation.item.truncate", **fields))
     assert told["code"] == "unsupported_content_type"
@@ -426,6 +439,14 @@ def test_a_wrong_wish_of_the_maker_of_the_call_is_told() -> None:
         ({"type": "session.update"}, "invalid_value"),
         ({"type": "session.update", "session": {"type": "transcription"}}, "invalid_value"),
         ({"type": "conversation.item.create"}, "invalid_value"),
+        (
+            {"type": "conversation.item.create", "item": OUTPUT, "previous_item_id": ["root"]},
+            "invalid_value",
+        ),
+        (
+            {"type": "conversation.item.create", "item": OUTPUT, "previous_item_id": "x"},
+            "item_not_found",
+        ),
         ({"type": "conversation.item.retrieve"}, "invalid_value"),
         ({"type": "conversation.item.retrieve", "item_id": "x"}, "item_not_found"),
         ({"type": "conversation.item.delete", "item_id": "x"}, "item_not_found"),
@@ -548,9 +569,8 @@ def test_items_come_and_go_where_the_client_wants_them(owner: Owner) -> None:
     item = {"type": "message", "role": "system", "content": [{"type": "input_text", "text": "be"}]}
     front = owner.say("conversation.item.create", item=item, previous_item_id="root")[0]
     assert front["previous_item_id"] is None
-    item = {"type": "function_call_output", "call_id": "call_1", "output": "{}"}
     between = owner.say(
-        "conversation.item.create", item=item, previous_item_id=front["item"]["id"]
+        "conversation.item.create", item=OUTPUT, previous_item_id=front["item"]["id"]
     )[0]
     assert between["previous_item_id"] == front["item"]["id"]
     assert owner.write("last")[0]["previous_item_id"] == first

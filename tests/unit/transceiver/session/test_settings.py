@@ -120,6 +120,11 @@ def test_transcription_can_be_asked_for_and_not(initial: Settings) -> None:
         (detection({"type": "client_vad"}), "session.audio.input.turn_detection.type"),
         (detection({"type": ["server_vad"]}), "session.audio.input.turn_detection.type"),
         (detection({"idle_timeout_ms": 9}), "session.audio.input.turn_detection.idle_timeout_ms"),
+        (
+            detection({"idle_timeout_ms": 10**400}),
+            "session.audio.input.turn_detection.idle_timeout_ms",
+        ),
+        (detection({"threshold": 10**400}), "session.audio.input.turn_detection"),
         (detection({"threshold": 2}), "session.audio.input.turn_detection"),
         (
             detection({"type": "semantic_vad", "eagerness": "eager"}),

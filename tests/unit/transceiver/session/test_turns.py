@@ -1,6 +1,7 @@
 """What `test_session` does not see from outside."""
 
 from tests.unit.transceiver.session.owner import ids
+from transceiver.session import items
 from transceiver.session.commands import Drop
 from transceiver.session.conversation import MAX_ITEMS, Conversation
 from transceiver.session.turns import MAX_AWAITED, MAX_TRANSCRIPT, Turns
@@ -45,3 +46,17 @@ def test_positions_are_never_before_the_beginning() -> None:
     (started,) = turns.started(-300)
     assert isinstance(started, dict)
     assert started["audio_start_ms"] == 0
+
+
+def test_a_transcript_is_not_written_into_an_item_that_took_the_place_of_its_turn() -> None:
+    conversation = Conversation("conv_1")
+    turns = Turns(conversation, ids(), recognises=True)
+    turns.started(0)
+    _outputs, item_id = turns.stopped(1)
+    assert item_id is not None
+    turns.await_transcript(item_id)
+    conversation.remove(item_id)
+    call = {"type": "function_call", "id": item_id, "name": "f", "arguments": "{}"}
+    conversation.add(items.read(call, "unused"))
+    assert turns.transcribed(item_id, "hello", 1.0) != []
+    assert "content" not in conversation.get(item_id)

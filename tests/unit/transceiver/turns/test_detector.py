@@ -247,14 +247,14 @@ class Deaf:
     """A guard that takes all for echo, or nothing."""
 
     def __init__(self) -> None:
-        self.echo = True
+        self.echo: bool | None = True
         self.times: list[float] = []
 
     def heard(self, samples: bytes, now: float) -> None:
         assert len(samples) == 2 * FRAME
         self.times.append(now)
 
-    def echoes(self) -> bool:
+    def echoes(self) -> bool | None:
         return self.echo
 
 
@@ -272,6 +272,30 @@ def test_echo_is_no_speech() -> None:
     assert line.speech(2) != []
     guard.echo = True
     assert [type(each) for each in line.speech(40)] == [Stopped]
+
+
+def test_once_the_agent_is_silent_a_turn_goes_on_whatever_it_is_like() -> None:
+    detector, guard = guarded()
+    line = Line(detector, playing=True)
+    guard.echo = False
+    line.speech(5)
+    line.playing, guard.echo = False, True
+    assert line.speech(40) == []
+    assert [type(each) for each in line.room(16)] == [Stopped]
+    assert line.speech(10) == []
+
+
+def test_what_may_be_echo_begins_no_turn_but_belongs_to_what_does() -> None:
+    detector, guard = guarded()
+    line = Line(detector, playing=True)
+    line.room(20)
+    guard.echo = None
+    assert line.speech(4) == []
+    assert detector.suspects
+    guard.echo = False
+    assert line.speech(1) == [Started(20 * FRAME_MS - 300)]
+    guard.echo = None
+    assert line.speech(20) == []
 
 
 def test_the_guard_learns_when_each_frame_ended() -> None:

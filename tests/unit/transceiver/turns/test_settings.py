@@ -60,6 +60,7 @@ def test_a_prefix_never_cuts_a_short_word() -> None:
         ("silence_duration_ms", "500"),
         ("prefix_padding_ms", -1),
         ("prefix_padding_ms", float("inf")),
+        ("prefix_padding_ms", 10**400),
         ("create_response", 1),
         ("interrupt_response", "yes"),
     ],
@@ -67,7 +68,7 @@ def test_a_prefix_never_cuts_a_short_word() -> None:
 def test_refuses_with_field_value_and_mend(field: str, value: Any) -> None:
     with pytest.raises(ValueError, match=rf"turn_detection\.{field} .*: give ") as caught:
         Settings.of({field: value})
-    assert str(value) in str(caught.value)
+    assert str(value)[:40] in str(caught.value)
 
 
 @pytest.mark.parametrize("eagerness", ["eager", 3, ["low"]])

@@ -62,8 +62,8 @@ def test_a_stock_gives_each_call_its_own() -> None:
     assert all(isinstance(each, WebRtc) for each in taken)
 
 
-def test_a_stock_takes_back_no_more_than_its_spares_and_has_them_forget() -> None:
-    stock = Stock("silero", spare=1)
+def test_a_stock_takes_back_no_more_than_it_keeps_and_has_them_forget() -> None:
+    stock = Stock("silero", spare=1, kept=1)
     first, second = stock.take(), stock.take()
     frame = SPEECH[: first.frame].tobytes()
     fresh = first.probability(frame)

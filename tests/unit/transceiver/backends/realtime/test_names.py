@@ -82,3 +82,8 @@ def test_what_is_odd_passes(odd: object) -> None:
         event = {"type": kind, "item": odd, "response": odd, "session": odd}
         assert down(event)
         assert up(event)
+
+
+def test_an_odd_format_passes_too() -> None:
+    response: Event = {"audio": {"output": {"format": {"type": []}}}}
+    assert up({"type": "response.create", "response": response})

@@ -124,6 +124,7 @@ def test_items_that_nobody_confirmed_are_asked_again() -> None:
     ]
     for event in asked:
         memory.asked(event)
+    add(memory, message("other", "user"))
     memory.asked(asked[0])  # it was sent again
     assert memory.unconfirmed() == asked
     told(memory, "error", error={"event_id": "bad"})

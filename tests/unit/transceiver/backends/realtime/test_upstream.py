@@ -43,17 +43,18 @@ def test_a_server_that_cannot_be_had_is_told_once_and_tried_again(
     async def act(one: Scene) -> None:
         await one.client.until("session.created")
         assert codes(one) == [code]
-        assert len(one.server.record.connects) == 3
+        assert len(one.server.record.connects) >= 3
         one.event("response.create")
         await one.client.until("response.done")
 
-    with caplog.at_level(logging.DEBUG, logger="transceiver"):
-        run(act, script, connect_s=0.3, key=KEY)
+    with caplog.at_level(logging.DEBUG):
+        run(act, script, connect_s=5.0 if script.refuse else 0.5, key=KEY)
     told = [record.getMessage() for record in caplog.records if record.name.startswith("transc")]
     assert len(told) == 1
     assert "127.0.0.1" in told[0]
     assert ("backend_unauthorized" in told[0]) == (script.refuse in (401, 403))
-    assert KEY not in caplog.text
+    ours = [record.getMessage() for record in caplog.records if record.name != "websockets.server"]
+    assert KEY not in "\n".join(ours)
 
 
 def test_nobody_listens() -> None:
@@ -104,6 +105,7 @@ def test_a_server_that_comes_back_is_told_all_of_it_in_order() -> None:
         one.packet(bytes(960))
         await one.client.code("backend_reconnected")
         await one.client.until("response.done")
+        await one.heard(lambda: len(one.server.record.audio.get(2, b"")) == 6 * 960)
         again = [e for e in one.server.record.received if e.connection == 2]
         assert [e.type for e in again[:4]] == [
             "session.update",
@@ -116,7 +118,8 @@ def test_a_server_that_comes_back_is_told_all_of_it_in_order() -> None:
         said = one.server.script.transcript
         assert texts == [hello, [{"type": "output_text", "text": said}]]
         kinds = [e.type for e in again[3:]]
-        assert kinds == ["input_audio_buffer.append"] * 5 + ["response.create"] + kinds[3:4]
+        append = "input_audio_buffer.append"
+        assert kinds == [*[append] * 5, "response.create", append]
         for kind in ("session.created", "conversation.item.added"):
             told = [e for e in one.client.said if e["type"] == kind]
             ids = [e.get("item", {}).get("id") for e in told]
