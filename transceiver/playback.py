@@ -132,6 +132,10 @@ class Playback:
             for reply in self._replies
         )
 
+    def holds(self, item_id: object) -> bool:
+        """Whether sound of this item waits or is on the wire, or may be followed by more."""
+        return any(part.item_id == item_id for reply in self._replies for part in reply.parts)
+
     def frame(self, now: float) -> list[Notice]:
         """A frame with samples has gone out: `Outlet.open`'s `on_frame`."""
         before = self._history[-1].after if self._history else 0

@@ -200,12 +200,13 @@ class LeanCall:
                 self._socket.sendto(data, target)
 
     async def exchange(self, url: str, offer: str) -> tuple[str, str]:
-        """Hand in an offer; the answer and where the call is. Raises `httpx.HTTPError`."""
+        """Hand in an offer; the answer and where the call is, which a restart does not tell again.
+        Raises `httpx.HTTPError`."""
         response = await self._http.post(
             url, content=offer, headers={"Content-Type": "application/sdp"}
         )
         response.raise_for_status()
-        return response.text, response.headers["location"]
+        return response.text, response.headers.get("location", url)
 
     async def _negotiate(self, url: str) -> sdp.Answer:
         ice = Credentials(_random_text(8), _random_text(24))

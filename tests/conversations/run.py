@@ -29,6 +29,7 @@ from tests.conversations.service import DIRECTORY
 from tests.figures.measurement import Measurement
 from tests.figures.run import Outcome, UnknownName, conclude, make, select, tell
 from tests.lab.node import REPOSITORY
+from tests.lab.program import stop_listed
 
 WITH_EFFORT = (scripted, barge_in, position, append_latency, backend_faults, capacity)
 AS_THEY_ARE = (pauses, own_echo)
@@ -51,6 +52,7 @@ def main(argv: Sequence[str]) -> int:
     except UnknownName as error:
         say.print(f"conversations: {error}", style="red", markup=False)
         return 2
+    stop_listed(DIRECTORY)  # what an earlier run left behind
     outcomes = _make_all(say, chosen)
     path = DIRECTORY / ("partial.json" if partial else "report.json")
     command = (

@@ -56,6 +56,7 @@ class Service:
         trace: types.TracebackType | None,
     ) -> None:
         self._programs.stop_all()
+        self._config.unlink(missing_ok=True)
 
     @property
     def program(self) -> Program:

@@ -21,6 +21,7 @@ class Script:
 
     # faults
     refuse: int | None = None  # HTTP status of the handshake: 401, 429, 503
+    location: str | None = None  # where a refusal sends the client
     never_answer: bool = False  # the handshake
     mute: bool = False  # connects, and says nothing
     fault_times: int = 1_000_000  # of the three above: so many connections, then it is well

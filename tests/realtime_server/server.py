@@ -85,7 +85,10 @@ class RealtimeServer:
         if script.refuse is not None:
             self._faults += 1
             status = http.HTTPStatus(script.refuse)
-            return socket.respond(status, f"{status.phrase}\n")
+            response = socket.respond(status, f"{status.phrase}\n")
+            if script.location is not None:
+                response.headers["Location"] = script.location
+            return response
         if script.never_answer:
             self._faults += 1
             await asyncio.sleep(3600)

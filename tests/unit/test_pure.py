@@ -48,6 +48,7 @@ PURE = (
     "transceiver.backends.realtime.replay",
     "transceiver.backends.realtime.replies",
     "transceiver.backends.realtime.table",
+    "transceiver.backends.realtime.unfinished",
     "transceiver.backends.realtime.target",
     "transceiver.backends.realtime.wire",
     "transceiver.backoff",

@@ -4,6 +4,7 @@ What is asked is the call's own session with the sound as we carry it, and later
 changed: a server that is connected to anew is asked for all of it.
 """
 
+import json
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +13,7 @@ from transceiver.events import Event
 from transceiver.session.settings import merged
 
 RATE = 24_000  # Hz, of what goes up and comes down
+MAX_WANTED = 256 * 1024  # characters of JSON: updates add up
 MAX_HELD = 50  # events between the server's session and ours
 
 _FORMAT = {"format": {"type": "audio/pcm", "rate": RATE}}
@@ -75,7 +77,9 @@ class Configuration:
         """A `session.update` of the client went up."""
         if isinstance(session, dict):
             self._unanswered.append(event_id)
-            self._wanted = merged(self._wanted, session)
+            wanted = merged(self._wanted, session)
+            if len(json.dumps(wanted)) <= MAX_WANTED:  # else it is not asked again
+                self._wanted = wanted
 
     def updated(self, session: Mapping[str, Any]) -> None:
         """The server shows what it made of it."""

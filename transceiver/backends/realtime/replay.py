@@ -4,8 +4,9 @@ Text alone: what was written, transcripts of what was said, of replies as much a
 of functions and their outputs. Sound without a transcript is left out.
 """
 
+import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from transceiver.events import Event
 from transceiver.session.items import heard_part
@@ -32,11 +33,16 @@ class _Known:
     texts: dict[int, str] = field(default_factory=dict)  # by content index
     received: int = 0  # bytes of sound
     heard_ms: int | None = None  # of it, if it was cut
+    size: int = 0  # characters, when it was last weighed: that is done often, and of few
 
-    @property
-    def size(self) -> int:
+    def weigh(self) -> None:
         fields = (value for value in self.item.values() if isinstance(value, str))
-        return sum(map(len, self.texts.values())) + sum(map(len, fields))
+        self.size = sum(map(len, self.texts.values())) + sum(map(len, fields))
+
+
+class _Asked(NamedTuple):
+    event: Event
+    size: int  # characters of JSON
 
 
 class Memory:
@@ -44,12 +50,15 @@ class Memory:
 
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}  # in the order of the conversation
-        self._asked: list[Event] = []  # items that the client sent and nobody confirmed
+        self._asked: list[_Asked] = []  # items that the client sent and nobody confirmed
 
     def asked(self, event: Event) -> None:
         """The client's `conversation.item.create` went up."""
-        if event not in self._asked:
-            self._asked = [*self._asked, event][-MAX_ITEMS:]
+        if event in self.unconfirmed():
+            return
+        self._asked.append(_Asked(event, len(json.dumps(event))))
+        while len(self._asked) > MAX_ITEMS or sum(asked.size for asked in self._asked) > MAX_TEXT:
+            del self._asked[0]
 
     def told(self, event: Event) -> None:
         """An event of the server."""
@@ -83,7 +92,7 @@ class Memory:
 
     def unconfirmed(self) -> list[Event]:
         """Events of the client that no server is known to have taken. They are asked again."""
-        return list(self._asked)
+        return [asked.event for asked in self._asked]
 
     def _learn(self, item: dict[str, Any], previous: object) -> None:
         known = self._known.get(item["id"])
@@ -92,10 +101,12 @@ class Memory:
             self._insert(item["id"], known, previous)
             self._confirm(item)
         known.item = {k: v for k, v in item.items() if k not in ("content", "object")}
-        for index, part in enumerate(item.get("content") or ()):
+        content = item.get("content")
+        for index, part in enumerate(content if isinstance(content, list) else ()):
             text = part.get("text") or part.get("transcript") if isinstance(part, dict) else None
             if isinstance(text, str):
                 known.texts[index] = text
+        known.weigh()
         self._bound()
 
     def _insert(self, item_id: str, known: _Known, previous: object) -> None:
@@ -117,18 +128,19 @@ class Memory:
         if known is not None and isinstance(text, str) and isinstance(index, int):
             before = known.texts.get(index, "") if more else ""
             known.texts[index] = (before + text)[:MAX_TEXT]
+            known.weigh()
 
     def _confirm(self, item: dict[str, Any]) -> None:
-        for event in self._asked:
-            if _is_of(event.get("item"), item):
-                self._asked.remove(event)
+        for at, asked in enumerate(self._asked):
+            if _is_of(asked.event.get("item"), item):
+                del self._asked[at]
                 return
 
     def _refused(self, event: Event) -> None:
         error = event.get("error")
         event_id = error.get("event_id") if isinstance(error, dict) else None
         if event_id is not None:
-            self._asked = [e for e in self._asked if e.get("event_id") != event_id]
+            self._asked = [a for a in self._asked if a.event.get("event_id") != event_id]
 
 
 def _is_of(asked: Any, item: dict[str, Any]) -> bool:

@@ -1,6 +1,7 @@
 """The sound of the server's replies: what is played, until when, and what was heard of it. Pure."""
 
 import base64
+from collections import deque
 from collections.abc import Callable, Iterable
 
 from transceiver.backends.realtime.out import Down, Out, Up, backend_error
@@ -19,6 +20,7 @@ class Replies:
         self._mark = mark
         self._playback: Playback | None = None
         self._audible: str | None = None  # response that the client hears
+        self._unwanted: deque[str] = deque(maxlen=100)  # cancelled, and waiting behind another
 
     def begin(self, playback: Playback) -> None:
         """There is sound from now on."""
@@ -34,7 +36,12 @@ class Replies:
 
     def frame(self, now: float) -> list[Out]:
         """A frame with sound went out."""
-        return [] if self._playback is None else self._tell(self._playback.frame(now))
+        if self._playback is None:
+            return []
+        outs = self._tell(self._playback.frame(now))
+        if self._playback.response_id in self._unwanted:
+            outs += self.silence(now)
+        return outs
 
     def play(self, event: Event, now: float) -> list[Out]:
         """A `response.output_audio.delta`."""
@@ -61,6 +68,20 @@ class Replies:
         self._playback.drop(response_id)
         return ended
 
+    def cancelled(self, response_id: str, now: float) -> list[Out]:
+        """The server has taken it back: it falls silent, or is not heard when its turn comes."""
+        if self.over(response_id):
+            return self.end(response_id, now)
+        self._unwanted.append(response_id)
+        return self.silence(now, of=response_id) + self.end(response_id, now)
+
+    def truncate(self, item_id: object, now: float) -> list[Out]:
+        """The client tells the server itself how much it has heard of an item; it falls silent.
+        What plays of others plays on."""
+        if self._playback is None or not self._playback.holds(item_id):
+            return []
+        return self.silence(now, told=item_id)
+
     def clear(self, now: float, active: Iterable[str]) -> list[Out]:
         """The client wants silence, also of the responses that are still being made."""
         outs = self.silence(now)
@@ -69,8 +90,9 @@ class Replies:
                 self._playback.drop(response_id)
         return outs
 
-    def silence(self, now: float, truncates: bool = True, of: str | None = None) -> list[Out]:
-        """Stop the sound, if there is any (`of` this response), and say how much was heard."""
+    def silence(self, now: float, of: str | None = None, told: object = None) -> list[Out]:
+        """Stop the sound, if there is any (`of` this response), and say how much was heard, unless
+        the server is `told` that of this item."""
         playback = self._playback
         if playback is None or (of is not None and playback.response_id != of):
             return []
@@ -82,7 +104,7 @@ class Replies:
             outs.append(_buffer("cleared", cut.response_id))
         self._audible = None
         self._memory.heard(cut.item_id, cut.heard_ms)
-        if truncates and cut.heard_ms > 0:
+        if cut.heard_ms > 0 and cut.item_id != told:
             truncate = {
                 "type": "conversation.item.truncate",
                 "event_id": self._mark(),

@@ -9,7 +9,7 @@
 | client `output_audio_buffer.clear` | done here, not passed |
 | upstream `output_audio_buffer.*` | not passed: ours are told |
 | upstream `input_audio_buffer.speech_started` | passed; if a reply plays and `interrupt_response` is not false, it falls silent, and the server is told how much was heard |
-| client `conversation.item.truncate` | the reply falls silent, then passed |
+| client `conversation.item.truncate` | the reply with that item falls silent, then passed |
 | upstream `response.done` that is cancelled | the reply falls silent, then passed |
 | upstream events about what only we asked | not passed |
 
@@ -25,6 +25,7 @@ from transceiver.backends.realtime.configuration import Configuration, stripped
 from transceiver.backends.realtime.out import Down, Out, Up, backend_error
 from transceiver.backends.realtime.replay import CREATE, Memory
 from transceiver.backends.realtime.replies import Replies
+from transceiver.backends.realtime.unfinished import Unfinished
 from transceiver.events import Event, NewId
 from transceiver.session.response import NO_USAGE
 
@@ -46,6 +47,7 @@ class Table:
         self.replies = Replies(self._memory, self._mark)
         self._new_id = new_id
         self._active: dict[str, Event] = {}  # responses being made
+        self._unfinished = Unfinished()
         self._responses_asked: deque[object] = deque(maxlen=100)  # event ids of response.create
         self._ours: deque[str] = deque(maxlen=_MAX_OURS)
         self._replayed: set[str] = set()  # items that the client knows already
@@ -63,7 +65,7 @@ class Table:
     def lost(self, now: float) -> list[Out]:
         """The connection is gone: nobody is to wait for what does not come any more."""
         self._configuration.restart()
-        outs: list[Out] = []
+        outs: list[Out] = [Down(end) for end in self._unfinished.end()]
         for response_id, response in self._active.items():
             outs += self.replies.end(response_id, now)
             outs.append(Down({"type": "response.done", "response": _failed(response)}))
@@ -101,7 +103,7 @@ class Table:
             case "output_audio_buffer.clear":
                 return self.replies.clear(now, self._active)
             case "conversation.item.truncate":
-                return [*self.replies.silence(now, truncates=False), Up(event)]
+                return [*self.replies.truncate(event.get("item_id"), now), Up(event)]
         return [Up(event)]
 
     def server(self, event: Event, now: float) -> list[Out]:
@@ -116,6 +118,7 @@ class Table:
         if self._is_known(event):
             return []
         self._memory.told(event)
+        self._unfinished.told(event)
         match kind:
             case "session.updated" if isinstance(session := event.get("session"), dict):
                 self._configuration.updated(session)
@@ -184,8 +187,8 @@ class Table:
             return []
         response_id = str(response.get("id"))
         self._active.pop(response_id, None)
-        if response.get("status") == "cancelled" and not self.replies.over(response_id):
-            return self.replies.silence(now, of=response_id) + self.replies.end(response_id, now)
+        if response.get("status") == "cancelled":
+            return self.replies.cancelled(response_id, now)
         return self.replies.end(response_id, now)
 
     def _mark(self) -> str:

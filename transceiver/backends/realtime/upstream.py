@@ -42,6 +42,14 @@ class Fault(enum.StrEnum):
     UNAUTHORIZED = "backend_unauthorized"  # HTTP 401 or 403: our key, so the operator's affair
 
 
+class _Straight(connect):
+    """Goes nowhere else: our key may be in any header, and the library takes only those that it
+    knows away from whoever it is sent to."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        return exc
+
+
 class Owner(Protocol):
     """Who the upstream works for."""
 
@@ -147,7 +155,7 @@ class Upstream:
 
     async def _connect(self) -> tuple[ClientConnection, str | bytes]:
         """A connection, and the server's first word."""
-        socket = await connect(
+        socket = await _Straight(
             self._url,
             additional_headers=self._target.all_headers(),
             compression=None,  # sound does not get smaller
@@ -175,11 +183,21 @@ class Upstream:
         except ConnectionClosed:
             pass
         finally:
-            writer.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await writer
-            await socket.close()
+            await self._leave(socket, writer)
+        if not writer.cancelled():
+            writer.result()  # a fault of ours
         return socket.close_code == HUNG_UP
+
+    async def _leave(self, socket: ClientConnection, writer: asyncio.Task[None]) -> None:
+        """Say goodbye. Whatever the server does, and if the call ends meanwhile: nothing stays."""
+        writer.cancel()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(2 * CLOSE_S):  # `close` waits for room to write, too
+                    await asyncio.wait([writer])
+                    await socket.close()
+        finally:
+            socket.transport.abort()
 
     async def _hear(self, message: str | bytes) -> None:
         for event in self._read(message):

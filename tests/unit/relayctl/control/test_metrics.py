@@ -99,7 +99,8 @@ def test_every_metric_is_documented() -> None:
 
 
 def test_documented_reasons_exist() -> None:
-    named = set(re.findall(r"`((?:drop|punt|slow)_\w+)`", DOC.read_text()))
+    relay, _, _ = DOC.read_text().partition("# What a transceiver")
+    named = set(re.findall(r"`((?:drop|punt|slow)_\w+)`", relay))
     assert named <= {reason.label for reason in Reason}
 
 

@@ -16,6 +16,7 @@ from tests.unit.transceiver.backends.talk import (
     Talk,
     replied,
 )
+from transceiver.turns.detector import Detector, Turn
 from transceiver.turns.vad import RATE
 
 
@@ -225,6 +226,19 @@ def test_a_turn_that_is_deleted_is_not_said_back() -> None:
     assert talk.wire.sent == 0
 
 
+def test_a_client_may_commit_what_was_heard_without_a_turn() -> None:
+    talk = Talk()
+    talk.run(1.0)
+    talk.tell("input_audio_buffer.commit")
+    assert COMMITTED in talk.types
+    talk.tell("response.create")
+    talk.run(2.0)
+    assert talk.wire.sent == pytest.approx(RATE, abs=RATE / 50)
+    talk.tell("input_audio_buffer.commit")
+    assert talk.parrot._turn is not None
+    assert talk.parrot._turn.ms == 2000  # since the last one
+
+
 def test_idle_time_makes_a_response() -> None:
     talk = Talk()
     talk.update(VAD | {"idle_timeout_ms": 2000})
@@ -246,3 +260,40 @@ def test_memory_is_bounded_however_long_nobody_answers() -> None:
     talk.update(VAD)
     talk.run(0.1)
     assert not audio.open
+
+
+@pytest.mark.parametrize("what", ["commit", "clear"])
+def test_a_client_may_end_a_turn_in_the_midst_of_speech(what: str) -> None:
+    talk = Talk()
+    talk.run(0.4)
+    talk.begin(0)
+    talk.run(1.0)
+    talk.tell(f"input_audio_buffer.{what}")
+    talk.run(1.0)
+    first, second = (event["item_id"] for event in talk.peer.said if event["type"] == STARTED)
+    assert first != second
+    assert talk.types.count(COMMITTED) == (what == "commit")
+
+
+def test_pushed_again_it_has_what_was_heard_since() -> None:
+    talk = Talk()
+    talk.update(None)
+    for ms in (1000, 500):
+        talk.run(ms / 1000)
+        talk.tell("input_audio_buffer.commit")
+        assert talk.parrot._turn is not None
+        assert talk.parrot._turn.ms == ms
+
+
+def test_the_detector_knows_when_the_parrot_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[bool] = []
+
+    def hear(self: Detector, samples: bytes, playing: bool, now: float) -> list[Turn]:
+        told.append(playing)
+        return _hear(self, samples, playing, now)
+
+    _hear = Detector.hear
+    monkeypatch.setattr(Detector, "hear", hear)
+    replied()
+    assert told[0] is False
+    assert told[-1] is True

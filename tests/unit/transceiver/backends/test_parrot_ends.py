@@ -3,11 +3,15 @@ import pytest
 from tests.unit.transceiver.backends.talk import HEARD, SILENT, STARTED, STOPPED, Talk, replied
 from transceiver.backends.keeper import FINISH_S, Terms
 from transceiver.lifecycle import End
+from transceiver.turns.detector import Detector
+from transceiver.turns.vad import Stock, Vad
 
 
 def test_the_end_waits_until_the_reply_was_heard() -> None:
     talk = replied()
     talk.parrot.finish(End.HANGUP, talk.now)
+    talk.parrot.pause()
+    talk.parrot.resume()
     talk.begin(1)
     talk.run(8.0)
     assert talk.peer.ended == [End.HANGUP]
@@ -91,3 +95,24 @@ def test_who_stops_sending_has_ended_the_turn() -> None:
     talk.run(1.0, until=STOPPED)
     talk.run(5.0)
     assert talk.types[-1] == SILENT
+
+
+def test_the_end_waits_for_a_reply_that_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = Talk()
+    monkeypatch.setattr(Detector, "suspects", property(lambda self: True))
+    talk.run(0.4)
+    talk.say(0)
+    talk.run(1.0, until="response.created")
+    talk.parrot.finish(End.HANGUP, talk.now)
+    assert not talk.peer.ended
+    talk.run(6.0)
+    assert talk.peer.ended == [End.HANGUP]
+    assert talk.types[-1] == SILENT
+
+
+def test_its_detector_serves_another_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Vad] = []
+    monkeypatch.setattr(Stock, "give_back", lambda self, vad: given.append(vad))
+    talk = Talk()
+    talk.parrot.close()
+    assert given == [talk.parrot._vad]

@@ -1,4 +1,9 @@
-from transceiver.backends.realtime.configuration import MAX_HELD, Configuration, stripped
+from transceiver.backends.realtime.configuration import (
+    MAX_HELD,
+    MAX_WANTED,
+    Configuration,
+    stripped,
+)
 
 PCM = {"type": "audio/pcm", "rate": 24000}
 SOUND = {"input": {"format": PCM}, "output": {"format": PCM}}
@@ -105,3 +110,11 @@ def test_stripped_leaves_what_it_was_given_alone() -> None:
     session = {"audio": {"input": {"format": PCM, "x": 1}, "output": None, "y": 1}}
     assert stripped(session) == {"audio": {"input": {"x": 1}, "output": None, "y": 1}}
     assert session["audio"]["input"] == {"format": PCM, "x": 1}
+
+
+def test_updates_that_add_up_are_not_asked_again_for_ever() -> None:
+    configuration = Configuration({}, None)
+    for n in range(9):
+        configuration.asked({f"key{n}": "x" * (MAX_WANTED // 4)}, f"mine{n}")
+    kept = [key for key in asked(configuration) if key.startswith("key")]
+    assert kept == ["key0", "key1", "key2"]

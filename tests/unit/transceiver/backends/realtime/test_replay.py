@@ -1,5 +1,7 @@
 from typing import Any
 
+import pytest
+
 from transceiver.backends.realtime.replay import MAX_ITEMS, MAX_TEXT, Memory
 from transceiver.events import Event
 
@@ -144,3 +146,18 @@ def test_speech_does_not_confirm_what_was_written() -> None:
     assert memory.unconfirmed() == [event]
     add(memory, message("v", "user", ("input_text", "text", "a")))
     assert memory.unconfirmed() == []
+
+
+def test_of_what_nobody_confirmed_only_so_much_is_kept() -> None:
+    memory = Memory()
+    for n in range(30):
+        content = [{"type": "input_text", "text": f"{n}" + "x" * (MAX_TEXT // 10)}]
+        memory.asked({"type": "conversation.item.create", "item": {"content": content}})
+    assert len(memory.unconfirmed()) == 9
+
+
+@pytest.mark.parametrize("content", [5, True, {}, "words", [5, {"text": 5}]])
+def test_odd_content_is_none(content: object) -> None:
+    memory = Memory()
+    add(memory, {"id": "a", "type": "message", "role": "user", "content": content})
+    assert memory.items() == []

@@ -142,3 +142,54 @@ def test_too_far_ahead_is_cancelled_once_and_what_waits_is_heard() -> None:
     assert rig.wire.queued == 120 * 24000
     rig.play(121)
     assert rig.told[-1] == "output_audio_buffer.stopped"
+
+
+def test_a_response_that_is_cancelled_behind_another_is_never_heard() -> None:
+    rig = Rig()
+    rig.reply(SECOND * 2)
+    rig.done()
+    rig.play(0.5)
+    rig.reply(SECOND, "r2", "i2")
+    rig.done("cancelled", "r2")
+    rig.play(3.0)
+    assert rig.told == ["response.done", "output_audio_buffer.stopped"]
+    assert rig.wire.sent == 2 * 24000
+    assert rig.asked == []
+
+
+def test_of_a_response_that_is_cancelled_behind_another_a_frame_is_heard_at_most() -> None:
+    rig = Rig()
+    rig.reply(SECOND + bytes(100))
+    rig.done()
+    rig.play(0.5)
+    rig.reply(SECOND, "r2", "i2")
+    rig.done("cancelled", "r2")
+    rig.play(3.0)
+    assert rig.told[-2:] == ["output_audio_buffer.started", "output_audio_buffer.cleared"]
+    assert rig.wire.sent == 24000 + 480
+
+
+def test_a_truncate_of_what_was_heard_before_leaves_the_reply_alone() -> None:
+    rig = Rig()
+    rig.reply()
+    rig.done()
+    rig.play(1.5)
+    rig.reply(SECOND * 2, "r2", "i2")
+    rig.play(0.5)
+    rig.down.clear()
+    rig.client("conversation.item.truncate", item_id="i1", content_index=0, audio_end_ms=500)
+    rig.client("conversation.item.truncate", item_id=["i1"])
+    assert rig.asked == ["conversation.item.truncate"] * 2
+    assert rig.told == []
+    assert rig.playback.playing
+
+
+def test_a_truncate_of_what_waits_tells_how_much_was_heard_of_what_played() -> None:
+    rig = Rig()
+    rig.reply(SECOND * 2)
+    rig.done()
+    rig.play(1.0)
+    rig.reply(SECOND, "r2", "i2")
+    rig.client("conversation.item.truncate", item_id="i2", content_index=0, audio_end_ms=0)
+    assert [event["item_id"] for event in rig.up] == ["i1", "i2"]
+    assert not rig.playback.playing

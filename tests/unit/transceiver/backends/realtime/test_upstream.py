@@ -5,10 +5,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from websockets.asyncio.client import ClientConnection
 
 from tests.realtime_server.script import Script
 from tests.realtime_server.server import RealtimeServer
 from tests.unit.transceiver.backends.realtime.scene import Scene, scene
+from transceiver.backends.realtime.upstream import Upstream
 
 KEY = "sk-hunter2"
 
@@ -55,6 +57,20 @@ def test_a_server_that_cannot_be_had_is_told_once_and_tried_again(
     assert ("backend_unauthorized" in told[0]) == (script.refuse in (401, 403))
     ours = [record.getMessage() for record in caplog.records if record.name != "websockets.server"]
     assert KEY not in "\n".join(ours)
+
+
+def test_a_server_that_sends_us_elsewhere_is_not_followed() -> None:
+    """Whoever it names would get all headers, and what is said."""
+
+    async def played() -> None:
+        async with RealtimeServer() as other:
+            script = Script(refuse=302, location=other.url)
+            async with scene(script, key=KEY, headers={"api-key": KEY}) as one:
+                await one.heard(lambda: len(one.server.record.connects) > 1)
+                assert codes(one) == ["backend_unavailable"]
+            assert other.record.connects == []
+
+    asyncio.run(played())
 
 
 def test_nobody_listens() -> None:
@@ -162,6 +178,42 @@ def test_ends_with_its_call() -> None:
         await one.heard(lambda: not one.server.connections)
 
     run(act)
+
+
+def test_a_call_that_ends_as_its_server_is_lost_does_not_connect_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ends: list[Callable[[], None]] = []
+    write = Upstream._write
+
+    async def write_and_end(self: Upstream, socket: ClientConnection) -> None:
+        try:
+            await write(self, socket)
+        finally:
+            for end in ends:
+                end()
+
+    async def act(one: Scene) -> None:
+        await one.client.until("session.created")
+        ends.append(one.close)
+        one.server.drop()
+        await asyncio.wait([one.backend._upstream._task])
+        assert len(one.server.record.connects) == 1
+
+    monkeypatch.setattr(Upstream, "_write", write_and_end)
+    run(act)
+
+
+def test_a_server_that_reads_no_more_holds_nothing_of_a_call_that_has_ended() -> None:
+    async def act(one: Scene) -> None:
+        await one.client.until("session.created")
+        for _ in range(100):
+            one.event("conversation.item.create", item={"text": "x" * 200_000})
+            await asyncio.sleep(0.002)
+        one.close()
+        await asyncio.wait([one.backend._upstream._task])
+
+    run(act, Script(deaf_after_s=0.0, deaf_s=3600))
 
 
 def test_a_fault_of_ours_ends_the_call(
