@@ -63,9 +63,11 @@ class RealtimeSection(Settings):
 
 
 class SessionSection(Settings):
-    """Sessions of any backend."""
+    """Sessions of any backend. Without `warning_s` a short one is warned of at its half."""
 
     length_s: Annotated[float, pydantic.Field(gt=0, le=86_400)] = 3600.0
-    warning_s: Annotated[float, pydantic.Field(ge=0, le=86_400)] = 60.0
+    warning_s: Annotated[float, pydantic.Field(ge=0, le=86_400)] = pydantic.Field(
+        default_factory=lambda data: min(60.0, data.get("length_s", 3600.0) / 2)
+    )
     client_buffer_ms: Annotated[float, pydantic.Field(ge=0, le=1000)] = 40.0
     echo_guard: bool = True

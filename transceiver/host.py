@@ -83,8 +83,9 @@ def realtime_key(config: TransceiverConfig) -> str | None:
         raise StartError(f"{where}: {error.strerror}; write the key into it, mode 0600") from None
     except UnicodeDecodeError:
         key = ""
-    if mode & stat.S_IROTH:
-        raise StartError(f"{where}: everybody can read it; chmod 600")
+    for bit, can in ((stat.S_IROTH, "read"), (stat.S_IWOTH, "write")):
+        if mode & bit:
+            raise StartError(f"{where}: everybody can {can} it; chmod 600")
     if not key or not key.isascii() or not key.isprintable():
         raise StartError(f"{where}: is no key; want one line of printable ASCII")
     return key

@@ -6,7 +6,7 @@ The text forms are pure input: whoever composes the service reads the file and t
 import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import pydantic
 
@@ -17,7 +17,11 @@ class Settings(pydantic.BaseModel):
     """Base of every configuration section: immutable, and an unknown key is an error."""
 
     model_config = pydantic.ConfigDict(
-        frozen=True, extra="forbid", arbitrary_types_allowed=True, hide_input_in_errors=True
+        frozen=True,
+        extra="forbid",
+        arbitrary_types_allowed=True,
+        hide_input_in_errors=True,
+        allow_inf_nan=False,
     )
 
 
@@ -64,7 +68,7 @@ def load(
         values = tomllib.loads(toml)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError([f"configuration is no TOML: {error}"]) from None
-    known = [field.alias or name for name, field in model.model_fields.items()]
+    known = list(_sections(model))
     unknown = []
     for name, text in (environ or {}).items():
         if prefix and name.startswith(prefix):
@@ -79,11 +83,21 @@ def load(
     try:
         loaded = model.model_validate(values)
     except pydantic.ValidationError as error:
-        faults = [_fault(fault, values, known) for fault in error.errors()]
+        faults = [_fault(fault, values, model) for fault in error.errors()]
         raise SettingsError([*faults, *unknown]) from None
     if unknown:
         raise SettingsError(unknown)
     return loaded
+
+
+def _sections(model: type[Settings]) -> dict[str, type[Settings] | None]:
+    """The keys of a section, and what is below those that are sections or lists of them."""
+    below: dict[str, type[Settings] | None] = {}
+    for name, field in model.model_fields.items():
+        kinds = (field.annotation, *get_args(field.annotation))
+        sections = (k for k in kinds if isinstance(k, type) and issubclass(k, Settings))
+        below[field.alias or name] = next(sections, None)
+    return below
 
 
 def _nearest(name: str, known: Iterable[str]) -> str | None:
@@ -117,6 +131,7 @@ _SAYS = {
     "int_from_float": _INTEGER,
     "float_parsing": "is no number; write digits and a point",
     "float_type": "is no number; write digits and a point",
+    "finite_number": "is no finite number; write digits and a point",
     "bool_parsing": "is neither true nor false; write one of them",
     "bool_type": "is neither true nor false; write one of them",
     "string_type": "is no text; put it in quotes",
@@ -131,14 +146,18 @@ _SAYS = {
 """Our words, with the mend, for pydantic's types of error."""
 
 
-def _fault(fault: Any, values: Any, known: Iterable[str]) -> str:
+def _fault(fault: Any, values: Any, model: type[Settings]) -> str:
     path = fault["loc"]
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
     message = fault["msg"].removeprefix("Value error, ")
     if fault["type"] in _SAYS:
         message = _SAYS[fault["type"]].format(**fault.get("ctx", {}))
     if fault["type"] == "extra_forbidden":
-        nearest = _nearest(key, known)
+        section: type[Settings] | None = model
+        for part in path[:-1]:
+            if section and isinstance(part, str):  # else the number of a list's section
+                section = _sections(section).get(part)
+        nearest = _nearest(path[-1], _sections(section)) if section else None
         hint = f"did you mean {nearest}? " if nearest else ""
         return f"{key}: unknown key; {hint}check its spelling against docs/configuration.md"
     if fault["type"] == "missing":

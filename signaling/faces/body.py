@@ -12,14 +12,17 @@ def content_type_of(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-async def read_body(request: Request, content_type: str, limit: int = MAX_BODY) -> bytes:
-    """The body of a request that has to be of `content_type`. Raises `Refused`: 415 or 413."""
+async def read_body(
+    request: Request, content_type: str, limit: int = MAX_BODY, *, or_else: str = ""
+) -> bytes:
+    """The body of a request that has to be of `content_type`. Raises `Refused`: 415, which names
+    `or_else` too, or 413."""
     given = content_type_of(request)
     if given != content_type:
         shown = repr(given[:64]) if given else "none"
         raise Refused(
             Code.WRONG_CONTENT_TYPE,
-            f"content type is {shown}; send {content_type}",
+            f"content type is {shown}; send {' or '.join(filter(None, (content_type, or_else)))}",
             param="Content-Type",
         )
     declared = request.headers.get("content-length", "")

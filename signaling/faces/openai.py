@@ -19,6 +19,7 @@ from signaling.faces.form import FORM, read_form
 from signaling.flow_path import FlowPaths
 from signaling.metrics import Metrics
 from signaling.offer import read_offer
+from signaling.refusal import Code, Refused
 from signaling.session import MAX_SESSION, Session, read_session
 
 SDP = "application/sdp"
@@ -106,10 +107,13 @@ async def _asked(request: Request) -> tuple[str, Session]:
     """The offer, and the session that it is for."""
     model = request.query_params.get("model")
     if content_type_of(request) != FORM:
-        return read_offer(await read_body(request, SDP)), read_session(None, model)
+        offer = read_offer(await read_body(request, SDP, or_else=FORM))
+        return offer, read_session(None, model)
     body = await read_body(request, FORM, MAX_FORM)
     form = read_form(body, request.headers["content-type"])
-    return read_offer(form.get("sdp", b"")), read_session(form.get("session"), model)
+    if not form.get("sdp"):
+        raise Refused(Code.BAD_SDP, "the form has no part sdp with the offer; add it", param="sdp")
+    return read_offer(form["sdp"]), read_session(form.get("session"), model)
 
 
 def _sdp(text: str, status: int, headers: dict[str, str]) -> Response:

@@ -55,6 +55,7 @@ async function begin(audio, clicked) {
   call.addEventListener("state", ({ detail }) => changed(detail));
   call.addEventListener("track", ({ detail }) => play(detail));
   call.addEventListener("timeline", drawPhases);
+  call.addEventListener("trouble", ({ detail }) => notice(detail));
   meter.follow("in", microphone.track);
   await call.start();
 }
@@ -119,7 +120,8 @@ function drawMute() {
   $("mute").setAttribute("aria-pressed", String(muted));
   $("mute").textContent = muted ? "Unmute" : "Mute";
   document.body.toggleAttribute("data-muted", muted);
-  const label = { asking: "Asking…", calling: "Calling…", connected: "Listening", recovering: "One moment…" };
+  const connected = call?.speaking ? "Speaking" : "Listening";
+  const label = { asking: "Asking…", calling: "Calling…", connected, recovering: "One moment…" };
   $("talk-label").textContent = (muted && call ? "Muted" : label[document.body.dataset.state]) ?? "Talk";
 }
 

@@ -1,5 +1,6 @@
 // One conversation: the peer connection, its call at the server, and its recovery.
-// Knows no page: it tells what happens by events `state` (detail {state, message}) and `track`.
+// Knows no page: it tells what happens by events `state` (detail {state, message}), `track` and
+// `trouble` (detail: what the other side says is wrong).
 
 import * as server from "./server.js";
 import { read } from "./stats.js";
@@ -12,12 +13,21 @@ const RESTARTS = 3; // without success, before the call is begun anew
 const FIRST_PAUSE_MS = 250; // after a failure; doubles
 const PATIENCE_MS = 60000; // of a recovery as a whole
 const GONE = [404, 409, 410, 502]; // statuses of a call that no restart can save
+const ENDED = 410; // of one that was ended over there: only one whose path was lost is begun anew
+const LOST = "consent_lost";
+const ENDS = {
+  hangup: "The other side has hung up.",
+  backend_ended: "The other side has hung up.",
+  expired: "The time of this call was up.",
+  shutdown: "The server is going down. Press Talk to begin again.",
+};
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class Call extends EventTarget {
   pc = null;
   restarts = 0;
+  speaking = false; // the other side, as it says itself
   timeline = {};
   placed = performance.now(); // the microphone is there; the click is in the timeline
   #track;
@@ -108,8 +118,11 @@ export class Call extends EventTarget {
   async #connect() {
     const pc = new RTCPeerConnection();
     this.pc = pc;
+    this.speaking = false;
     const channel = pc.createDataChannel("oai-events"); // first, so the offer has its section
     channel.onopen = () => this.#mark("channel");
+    channel.onmessage = ({ data }) => this.#told(data);
+    channel.onclose = () => this.#closed(pc);
     pc.addTrack(this.#track);
     pc.ontrack = ({ track }) => this.#heard(track);
     pc.oniceconnectionstatechange = () => this.#iceChanged(pc);
@@ -150,12 +163,37 @@ export class Call extends EventTarget {
     if (broken && this.#state === "connected") this.#recover("The way broke. Finding another…");
   }
 
+  /** Somebody closed the connection over there, or it broke: asking for a restart tells which. */
+  #closed(pc) {
+    if (pc !== this.pc || this.#state !== "connected") return;
+    this.#recover("The connection closed. Asking why…");
+  }
+
+  /** An event of the model, or of somebody else's channel: anything. */
+  #told(data) {
+    let event = null;
+    try {
+      event = JSON.parse(data);
+    } catch {
+      return;
+    }
+    const [, what] = /^output_audio_buffer\.(\w+)$/.exec(event?.type) ?? [];
+    if (what) this.speaking = what === "started";
+    if (what && this.#state === "connected") {
+      this.#say("connected", this.speaking ? "The other side is speaking." : "Listening to you.");
+    }
+    if (event?.type !== "error") return;
+    const detail = event.error?.message ?? "The other side reports an error.";
+    this.dispatchEvent(new CustomEvent("trouble", { detail }));
+  }
+
   /** DTLS is up a little before the page hears that everything is. */
   #observe(pc) {
     const transport = pc.getSenders()[0]?.transport;
     if (!transport) return;
     const look = () => {
       if (pc === this.pc && transport.state === "connected") this.#mark("dtls");
+      if (["closed", "failed"].includes(transport.state)) this.#closed(pc);
     };
     transport.addEventListener("statechange", look);
     look();
@@ -203,6 +241,7 @@ export class Call extends EventTarget {
         if (await this.#flows()) return this.#say("connected", "You are connected again. Speak.");
       } catch (error) {
         if (this.#over) return;
+        if (this.#location && error.status === ENDED && (await this.#ended())) return;
         if (this.#location && GONE.includes(error.status)) {
           this.#location = null;
           continue;
@@ -212,6 +251,16 @@ export class Call extends EventTarget {
       }
     }
     this.#end("failed", "The call could not be saved. Press Talk to begin again.");
+  }
+
+  /** The call has ended over there: so it does here, unless that was for a lost path only. */
+  async #ended() {
+    const reason = await server.ending(this.#location);
+    if (this.#over) return true;
+    if (reason === LOST) return false;
+    this.#location = null;
+    this.#end("ended", ENDS[reason] ?? `The call has ended${reason ? `: ${reason}` : ""}.`);
+    return true;
   }
 
   async #restartOnce() {

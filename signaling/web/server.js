@@ -29,6 +29,16 @@ export async function hangUp(location) {
   await fetch(location, { method: "DELETE", keepalive: true, signal }).catch(() => {});
 }
 
+/** Why the call at `location` has ended, as the server names it; null if nobody knows. */
+export async function ending(location) {
+  try {
+    const reply = await fetch(location, { signal: AbortSignal.timeout(1500) });
+    return reply.ok ? (await reply.json()).reason : null;
+  } catch {
+    return null;
+  }
+}
+
 /** The way packets take, or null while nobody can say. */
 export async function path(location) {
   try {

@@ -4,6 +4,9 @@ Ten calls of five turns with the parrot, each with another delay on the way and 
 room that reverberates, through Opus both ways on a clock of their own. The caller says something,
 is answered, and hears the answer through a loudspeaker. Three times: he listens, he talks over it
 with other words of the same voice, and the guard is off, to show that the echo would interrupt.
+
+Then callers with headphones, of whose voice the guard must take nothing for echo: they talk over
+answers again and again, as loud as the agent or up to 12 dB quieter.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tests.audio.wire_to_wire import spread
 from tests.conversations.clips import RATE, phrases, read
 from tests.conversations.loudspeaker import FRAME, Loudspeaker, Row
 from tests.conversations.parrot_line import STEP_S, ParrotLine
@@ -22,17 +26,27 @@ from transceiver.turns.vad import Stock
 
 CALLS, TURNS = 10, 5
 UNGUARDED = 4  # calls
-ECHO_S = 0.15
+ECHO_S, ECHO_DB = 0.15, -20.0
 WAYS_S = tuple(number * 0.06 for number in range(CALLS))  # on top of it: networks and buffers
 SAYS_S = 2.4  # each turn, and its answer
+HEADPHONES, OVERS = 40, 5  # calls, and how often an answer is talked over in each
+HEADPHONES_DB = -120.0
+MOMENT_S = (0.3, 1.2)  # of an answer, when a caller with headphones begins to talk
+QUIETEST_DB = -12.0  # against the agent
 AFTER_S = 1.5  # an answer: its echo, and as long as the room may sound
 OVER_S = 1.2  # of talk over an answer
+WORD_S = 1.5  # an answer that is talked over, at least
+LOUD, HEARD = 2400.0, 390.0  # RMS of what is said, and of 20 ms from which on it is speech
 PATIENCE_S = 2.0  # for an answer to begin
 
 TARGETS = (
     Target("own_echo_interrupts", "=", 0, "interrupts"),
     Target("talk_over_heard", "=", CALLS * TURNS, "turns"),
+    Target("talk_over_p95", "≤", 110, "ms"),
     Target("own_echo_interrupts_unguarded", ">", 0, "interrupts"),
+    Target("headphones_heard", "=", HEADPHONES * OVERS, "words"),
+    Target("headphones_p95", "≤", 90, "ms"),
+    Target("headphones_slowest", "≤", 160, "ms"),
 )
 
 _STARTED, _CLEARED = "input_audio_buffer.speech_started", "output_audio_buffer.cleared"
@@ -53,20 +67,27 @@ def measure(calls: int = CALLS) -> Findings:
         for number in range(min(calls, UNGUARDED))
         for turn in call(number, stock, guarded=False)
     ]
-    late = [turn.cleared[0] - turn.over_s for turn in over if turn.heard and turn.over_s]
+    words = [
+        turn
+        for number in range(calls * HEADPHONES // CALLS)
+        for turn in call_with_headphones(number, stock)
+    ]
     return Findings(
         {
             "own_echo_interrupts": sum(len(turn.started) for turn in alone),
             "talk_over_heard": sum(turn.heard for turn in over),
+            "talk_over_p95": float(np.percentile(_took_ms(over), 95)),
             "own_echo_interrupts_unguarded": sum(len(turn.started) for turn in unguarded),
+            "headphones_heard": sum(turn.heard for turn in words),
+            "headphones_p95": float(np.percentile(_took_ms(words), 95)),
+            "headphones_slowest": max(_took_ms(words)),
         },
         {
             "turns": len(alone),
             "turns_unguarded": len(unguarded),
             "delays_ms": [round((ECHO_S + way) * 1000) for way in WAYS_S[:calls]],
-            "talk_over_silenced_after_ms": {
-                f"p{share}": round(float(np.percentile(late, share)) * 1000) for share in (50, 95)
-            },
+            "talk_over_silenced_after_ms": spread(np.array(_took_ms(over))),
+            "headphones_silenced_after_ms": spread(np.array(_took_ms(words))),
         },
     )
 
@@ -107,13 +128,42 @@ def call(
     line.end()
 
 
-class _Call:
-    """The parrot, and a caller without headphones."""
+def call_with_headphones(
+    number: int, stock: Stock, *, overs: int = OVERS, guarded: bool = True
+) -> Iterator[Turn]:
+    """Every answer is talked over: one as loud as all by something not louder, and the answer to
+    that, of which nothing is told, by the next."""
+    line = _Call(number, stock, guarded, gain_db=HEADPHONES_DB)
+    chance = np.random.default_rng(number)
+    line.say(_word(number * overs, 0.0))
+    for count in range(number * overs, (number + 1) * overs):
+        line.wait(_AUDIBLE)
+        turn, began, told = Turn(), line.now, len(line.told)
+        line.say(np.zeros(round(chance.uniform(*MOMENT_S) * RATE)))
+        turn.over_s = line.now + STEP_S - began  # his first packet
+        line.say(_word(count + 5, float(chance.uniform(QUIETEST_DB, 0))))
+        turn.cleared = [at - began for kind, at in line.told[told:] if kind == _CLEARED]
+        yield turn
+        line.wait(_AUDIBLE)
+        line.say(np.zeros(round(MOMENT_S[0] * RATE)))
+        line.say(_word(count + 1, 0.0))
+    line.end()
 
-    def __init__(self, number: int, stock: Stock, guarded: bool) -> None:
-        reverberation_s = 0.3 * (number % 2)
+
+def _took_ms(turns: Sequence[Turn]) -> list[float]:
+    """From the first word to the silence."""
+    return [(turn.cleared[0] - turn.over_s) * 1e3 for turn in turns if turn.heard and turn.over_s]
+
+
+class _Call:
+    """The parrot, and a caller in front of a loudspeaker."""
+
+    def __init__(
+        self, number: int, stock: Stock, guarded: bool, *, gain_db: float = ECHO_DB
+    ) -> None:
+        way_s, reverberation_s = WAYS_S[number % CALLS], 0.3 * (number % 2)
         self._room = Loudspeaker(
-            ECHO_S + WAYS_S[number], reverberation_s=reverberation_s, seed=number
+            ECHO_S + way_s, gain_db, reverberation_s=reverberation_s, seed=number
         )
         self._line = ParrotLine(stock, {}, echo_guard=guarded)
         self._encoder = Encoder(RATE)
@@ -161,3 +211,14 @@ def _over(number: int, start_s: float | None) -> Row:
         start, size = round(start_s * RATE), round(OVER_S * RATE)
         voice[start : start + size] = np.resize(said[number % len(said)], size)
     return voice
+
+
+def _word(number: int, level_db: float) -> Row:
+    """Something to say, from its first packet that is heard; at 0 all are as loud."""
+    said = [each.astype(np.float64) for path in (SPOKEN, OTHER) for each in phrases(path)]
+    said = [each for each in said if len(each) >= WORD_S * RATE]
+    word = said[number % len(said)]
+    word = word * LOUD / np.sqrt(np.mean(word**2)) * 10 ** (level_db / 20)
+    frames = word[: len(word) // FRAME * FRAME].reshape(-1, FRAME)
+    first = np.flatnonzero(np.mean(frames**2, axis=1) >= HEARD**2)[0]
+    return np.asarray(frames[first:].ravel()[: round(WORD_S * RATE)])

@@ -60,7 +60,7 @@ def keys(model: type[Settings]) -> Iterator[tuple[str, FieldInfo]]:
 
 def shown(field: FieldInfo) -> str | None:
     """The default as the tables have it; None where they may say it in words."""
-    value: Any = field.get_default(call_default_factory=True)
+    value: Any = field.get_default(call_default_factory=True, validated_data={})
     match value:
         case None:
             return None

@@ -18,7 +18,7 @@ MAX_METADATA = 16  # pairs, of at most 64 and 512 characters
 class Request:
     """One response's own settings, and what it answers."""
 
-    modality: Modality
+    modality: Modality  # "audio" only to a spoken turn: nothing here could speak what is written
     max_output_tokens: int | str
     audio: dict[str, Any]  # `audio.output` as it is shown: format, voice
     turn_item_id: str | None = None  # of the spoken turn to answer
@@ -33,8 +33,10 @@ class Request:
         settings: Settings,
         conversation: Conversation,
         new_id: Callable[[], str],
+        turn_item_id: str | None = None,
     ) -> "Request":
-        """From the `response` of a client; None asks for nothing special. What the session's
+        """From the `response` of a client; None asks for nothing special. `turn_item_id`: of the
+        turn that has just ended and is to be answered, whatever else was said. What the session's
         settings say otherwise, and tools, instructions and the like, are for a model: taken and
         not looked at. Raises `Refusal`."""
         given = mapping(asked if asked is not None else {}, "response")
@@ -49,12 +51,14 @@ class Request:
         if target not in ("auto", "none"):
             raise invalid("response.conversation", target, "'auto' or 'none'")
         asked_items = given.get("input")
-        if asked_items is None:
+        if turn_item_id is not None:
+            question: tuple[str | None, str | None] = turn_item_id, None
+        elif asked_items is None:
             question = _question(conversation.newest_first())
         else:
             question = _question(_input(asked_items, conversation, new_id))
         return cls(
-            modality="audio" if "audio" in modalities else "text",
+            modality="audio" if "audio" in modalities and question[0] is not None else "text",
             max_output_tokens=max_tokens,
             audio=_audio(given.get("audio"), session["audio"]["output"]),
             turn_item_id=question[0],

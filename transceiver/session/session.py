@@ -6,7 +6,6 @@ effect in their order. OpenAI's general availability names only.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from transceiver import events
@@ -91,9 +90,10 @@ class Session:
         kind, event_id = event.get("type"), event.get("event_id")
         act = _ACTS.get(kind) if isinstance(kind, str) else None
         try:
+            if not isinstance(kind, str):
+                raise Refusal("unknown_event", "the event has no type: want text", "type")
             if act is None:
-                shown = kind[:64] if isinstance(kind, str) else type(kind).__name__
-                raise Refusal("unknown_event", f"no event {shown!r} here", "type")
+                raise Refusal("unknown_event", f"no event {kind[:64]!r} here", "type")
             return self._settle(act(self, event))
         except Refusal as refusal:
             return [_error(refusal, event_id)]
@@ -271,8 +271,8 @@ class Session:
         if not self._responds or self._replies.active:
             return []
         self._had_reply = True
-        request = Request.read(None, self._settings, self._conversation, lambda: "")
-        return self._replies.create(replace(request, turn_item_id=item_id, text=None))
+        request = Request.read(None, self._settings, self._conversation, lambda: "", item_id)
+        return self._replies.create(request)
 
     def _settle(self, outputs: list[Output]) -> list[Output]:
         """Idle time runs while nobody speaks, from the end of the last reply on."""

@@ -1,19 +1,18 @@
 """Is what we hear the agent's own voice, come back through the caller's loudspeaker?
 
-Pure. What was played and what is heard is kept for some seconds, and looked at only when somebody
-seems to speak while, or shortly after, the agent does:
+Pure. Looked at only while, or shortly after, the agent speaks. Echo has to pass both:
 
-- The way of the echo, its delay and loudness, is learnt by correlation over a second of sound. It
-  holds for the rest of the call, and is learnt anew as it changes.
-- Once it is known, a frame no louder than the echo expected at that moment is echo. Reverberation
-  counts as expected, a person of ordinary level is far above it.
-- What is louder is echo all the same if it correlates with what was played: the way has changed.
-- While the way is unknown, correlation decides: at once of what is loud and strange, else after 0.1
-  to 0.2 s of sound.
+- Loudness. Whatever the delay of an echo, it is no louder than what was heard so long after each
+  word of ours. Silence then rules a delay out, for long and whoever speaks later; with headphones
+  that is all delays after a second of ours.
+- Likeness. At a delay that is not ruled out, what is heard matches what was played. Chance makes a
+  syllable of a person match somewhere, but rarely just there.
+
+Once a long piece has matched, the caller has a loudspeaker, and we know how well its echo matches.
+Only from then on what is too loud is echo all the same if it matches well: the way has changed.
 """
 
 from collections import deque
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,58 +21,44 @@ from transceiver.turns.vad import RATE
 
 LONGEST_DELAY_S = 0.9  # network both ways, the client's buffer, the room
 TAIL_S = 1.0  # reverberation after that
-LOUDER_DB = 6.0  # than expected is no echo
-ROOM = 0.1  # of the time the room is no louder than its own noise
 REVERBERATION_DB_S = 60.0  # the loudness expected falls no faster
-ALIKE = 0.75  # correlation over `_RECENT` that makes louder sound an echo
-SURE = 0.4  # correlation over `_LONG` that teaches the way ...
-SURER = 0.6  # ... and if it holds but a syllable
-LOUDEST = 0.5  # of power: what is louder than that is no echo
+LOUDEST = 0.1  # of power: an echo has no more
+LOUDER = 4.0  # times the power expected is no echo
+FORGOTTEN_DB_S = 1.0  # while the agent speaks: so slowly what was ruled out may come true
+ROOM = 0.1  # of the time the room is no louder than its own noise
+ALIKE = 0.5  # correlation over `_RECENT` of an echo of which nothing is known,
+USUAL = 0.7  # and of one that is known, of what it was before
+CHANGED = 0.75  # of an echo by a new way
+SURE = 0.5  # correlation over `_LONG` that proves a loudspeaker
 
 _RATE = RATE // 2  # all below is at 8 kHz, where speech has its energy; counts are samples of it
-_DELAYS = round(LONGEST_DELAY_S * _RATE)
-_TAIL = round(TAIL_S * _RATE)
-_LONG = _RATE  # to learn from
-_RECENT = _RATE // 4
 _HOP = _RATE * 16 // 1000  # of loudness
-_EARLY = 4 * _HOP  # a delay may shrink so much before it is learnt anew
-_AGAIN = _RATE // 4  # from one lesson to the next
-_FIRST = _RATE * 96 // 1000  # of doubt: before, correlation alone says little
-_SECOND = _RATE * 192 // 1000  # of doubt: from here on it says all
-_NEAR = 0.04  # of power, against the loudest played: before the first, no echo if so loud ...
-_STRANGE = 0.45  # ... and so unlike
-_UNLIKE = 0.27  # from the first on: certainly no echo
-_LIKE = 0.35  # from the second on: echo
-_FAINT = 0.0025  # of power: an echo that can be no louder is none
-_MOMENT = _RATE * 128 // 1000  # just now: what is asked about
+_DELAYS = round(LONGEST_DELAY_S * _RATE) // _HOP  # in hops, as all that goes by delay
+_TAIL = round(TAIL_S * _RATE) // _HOP  # hops
+_BLOCK = 5  # hops of which the loudness is compared
+_SWAY = 2  # hops by which a delay may be off
+_LONG = _RATE
+_RECENT = _RATE // 4
+_AGAIN = _RATE // 4  # from one search for proof to the next
+_LASTS = _RATE * 150 // 1000  # of a proof: a syllable is none
+_DOUBT = _RATE * 144 // 1000  # of sound that is like echo: from here on it is
 _AUDIBLE = 300.0**2  # of a mean square: words, not their ends
 _TINY = 10.0**2  # of a mean square: below, sound is silence
 
 Row = npt.NDArray[np.float32]
-
-
-class Way(NamedTuple):
-    """Of the echo."""
-
-    delay: int | None  # None: no echo was found, `gain` is the most that it can be
-    gain: float  # of power, heard against played
-
-
-class _Match(NamedTuple):
-    likeness: float  # 0 of what is too loud
-    delay: int
-    gain: float
+ByDelay = npt.NDArray[np.float64]
 
 
 class Guard:
     """One call's: `played` and `heard` in the order in which they happen."""
 
     def __init__(self) -> None:
-        self._played = _Line(2 * _RATE + _DELAYS + _TAIL, aside=_RATE * 60 // 1000)
+        self._played = _Line(2 * _RATE + (_DELAYS + _TAIL) * _HOP, aside=_RATE * 60 // 1000)
         self._heard = _Line(2 * _RATE, aside=_RATE // 2)
-        self._way: Way | None = None
-        self._learnt = -_AGAIN  # when
-        self._listened = 0  # for silence, when
+        self._gains = np.full(_DELAYS, LOUDEST)  # of power: the most that an echo can have
+        self._alike = ALIKE
+        self._proven = False  # the caller has a loudspeaker
+        self._sought = -_AGAIN  # a proof, when
         self._asked = 0  # when, last
         self._doubt = 0  # asked about in a row
 
@@ -85,85 +70,92 @@ class Guard:
     def heard(self, samples: bytes, now: float) -> None:
         """These came from the client, their last one at `now`. A `Detector` says it."""
         self._heard.add(samples, round(now * _RATE))
-        end = self._heard.end
-        if self._recent(end) and end - self._listened >= 2 * _AGAIN:
-            self._listened = end
-            self._learn_silence(end)
+        if self._recent():
+            self._rule_out()
 
     def echoes(self) -> bool | None:
         """Whether the last frame heard is our echo and nothing but; None: too early to tell, ask
         about the next. False, and free of charge, when nothing was played lately."""
         now, self._asked, before = self._heard.end, self._heard.end, self._asked
-        if not self._recent(now):
+        if not self._recent():
             return False
         step = self._heard.step
         self._doubt = self._doubt + step if now - before <= 2 * step else step
-        if now - self._learnt >= _AGAIN:
-            self._learnt = now
-            self._learn(now)
-        if self._way:
-            if self._louder(now, self._way):
-                return self._likeness(now) >= ALIKE
-            if self._way.delay is not None:
-                return True
+        if now - self._sought >= _AGAIN:
+            self._sought = now
+            self._seek_proof(now)
+        frame, room = self._frame(), self._room()
+        if frame <= LOUDER * room:
+            return True  # nobody speaks
         likeness = self._likeness(now)
-        if self._doubt < _FIRST:
-            return None if likeness >= _STRANGE or not self._near(now) else False
-        return likeness >= (_UNLIKE if self._doubt < _SECOND else _LIKE)
+        explained = frame <= LOUDER * (self._expected(now) + room)
+        if np.max(likeness[explained], initial=0.0) >= self._alike:
+            return True if self._proven or self._doubt >= _DOUBT else None
+        return self._proven and float(np.max(likeness)) >= CHANGED
 
-    def _near(self, now: int) -> bool:
-        """Whether the last frame is louder than the echo of the loudest word would be."""
-        played = self._played.take(now - _DELAYS, now)
-        frame = self._heard.take(now - self._heard.step, now)
-        return float(np.mean(frame**2)) > max(_NEAR * float(np.max(_loudness(played))), _TINY)
-
-    def _recent(self, now: int) -> bool:
+    def _recent(self) -> bool:
         """Whether what was played may still be heard."""
-        return bool(self._played) and now - self._played.end <= _DELAYS + _TAIL
+        since = self._heard.end - self._played.end
+        return bool(self._played) and since <= (_DELAYS + _TAIL) * _HOP
 
-    def _louder(self, now: int, way: Way) -> bool:
-        """Whether the last frame is louder than its echo can be."""
-        late = way.delay if way.delay is not None else _DELAYS
-        early = max(0, late - _EARLY) if way.delay is not None else 0
-        played = self._played.take(now - late - _TAIL, now - early)
-        ages = np.arange(len(played) // _HOP)[::-1] - (late - early) // _HOP
-        fallen = REVERBERATION_DB_S * _HOP / _RATE * np.maximum(ages, 0)
-        expected = way.gain * np.max(_loudness(played) * 10 ** (-fallen / 10))
-        heard = self._heard.take(now - 2 * _RATE, now)
-        loudness = _loudness(heard)
-        expected += np.quantile(loudness[loudness > 0], ROOM) if loudness.any() else 0.0
-        frame = heard[-self._heard.step :]
-        return float(np.mean(frame**2)) > 10 ** (LOUDER_DB / 10) * max(float(expected), _TINY)
+    def _frame(self) -> float:
+        """Loudness of the last."""
+        return float(np.mean(self._heard.take(self._heard.end - self._heard.step) ** 2))
 
-    def _likeness(self, now: int) -> float:
-        return self._match(now, _RECENT).likeness
+    def _room(self) -> float:
+        """Loudness of its noise."""
+        loudness = _loudness(self._heard.take(self._heard.end - 2 * _RATE))
+        heard = loudness[loudness > 0]
+        return max(float(np.quantile(heard, ROOM)), _TINY) if len(heard) else _TINY
 
-    def _learn(self, now: int) -> None:
-        found = self._match(now, _LONG)
-        if found.likeness >= (SURE if _lasts(self._heard.take(now - _LONG, now)) else SURER):
-            self._way = Way(found.delay, found.gain)
-        else:
-            self._learn_silence(now)
-
-    def _match(self, now: int, size: int) -> _Match:
-        """Of the last `size` samples heard, and what of the played is most like them."""
-        heard = self._heard.take(now - size, now)
-        played = self._played.take(now - size - _DELAYS, now)
-        likeness, at = match(heard, played)
-        gain = float(np.mean(heard**2) / (np.mean(played[at : at + size] ** 2) + 1))
-        return _Match(likeness if gain < LOUDEST else 0.0, _DELAYS - at, gain)
-
-    def _learn_silence(self, now: int) -> None:
-        """The echo of what was played two seconds ago has come back by now, whatever its way: it
-        cannot be louder than the loudest that was heard since. A microphone that is off tells
-        nothing."""
-        heard = _loudness(self._heard.take(now - 2 * _RATE, now - _MOMENT))
-        played = _loudness(self._played.take(now - 2 * _RATE, now - _MOMENT - _DELAYS))
-        if not heard.all() or np.max(played) < _AUDIBLE:
+    def _rule_out(self) -> None:
+        """Lower the gains to what was just heard. A microphone that is off tells nothing."""
+        now = self._heard.end
+        heard = _loudness(self._heard.take(now - _BLOCK * _HOP))
+        if not heard.all():
             return
-        gain = float(np.max(heard) / np.max(played))
-        if gain < (self._way.gain / 10 if self._way else _FAINT):
-            self._way = Way(None, gain)
+        hops = _loudness(self._played.take(now - (_DELAYS + _SWAY + _BLOCK - 1) * _HOP, now))
+        blocks = np.convolve(hops, np.full(_BLOCK, 1 / _BLOCK), "valid")
+        played = _nearby(blocks[::-1]).min(1)[:_DELAYS]
+        most = max(float(np.mean(heard)), _TINY) / np.maximum(played, 1.0)
+        forgotten = self._gains * 10 ** (FORGOTTEN_DB_S / 10 * self._heard.step / _RATE)
+        known = np.where(played >= _AUDIBLE, np.minimum(forgotten, most), forgotten)
+        self._gains = np.minimum(known, LOUDEST)
+
+    def _expected(self, now: int) -> ByDelay:
+        """The loudest that the echo can be now, with reverberation."""
+        powers = _loudness(self._played.take(now - (_DELAYS + _TAIL) * _HOP, now))
+        fall = REVERBERATION_DB_S * _HOP / _RATE * np.arange(len(powers))
+        levels = 10 * np.log10(powers + 1e-9) + fall
+        sounding = 10 ** ((np.maximum.accumulate(levels) - fall) / 10)
+        return np.asarray(self._gains * _nearby(sounding[::-1]).max(1)[:_DELAYS])
+
+    def _likeness(self, now: int) -> ByDelay:
+        likeness, _ = self._match(now, _RECENT)
+        by_delay = likeness[:0:-1].reshape(_DELAYS, _HOP).max(1)
+        return np.asarray(_nearby(by_delay).max(1))
+
+    def _seek_proof(self, now: int) -> None:
+        """A long piece that matches tells what the echo of this caller is like."""
+        if not _lasts(self._heard.take(now - _LONG)):
+            return
+        likeness, gains = self._match(now, _LONG)
+        at = int(np.argmax(likeness))
+        if likeness[at] >= SURE:
+            self._proven = True
+            self._alike = max(self._alike, USUAL * float(likeness[at]))
+            delay = (len(likeness) - 1 - at) // _HOP
+            near = self._gains[max(0, delay - 1) : delay + 2]
+            np.maximum(near, min(gains[at] * likeness[at] ** 2, LOUDEST), out=near)
+
+    def _match(self, now: int, size: int) -> tuple[ByDelay, ByDelay]:
+        """Of the last `size` samples heard and all pieces played that they can be the echo of,
+        the longest delay first: how alike, 0 of what is too loud, and the gains."""
+        heard = self._heard.take(now - size)
+        played = self._played.take(now - size - _DELAYS * _HOP, now)
+        likeness, energies = match(heard, played)
+        gains = float(heard @ heard) / (energies + size)
+        return np.where(gains <= 2 * LOUDEST, likeness, 0.0), gains
 
 
 class _Line:
@@ -193,8 +185,9 @@ class _Line:
         while self._pieces[0][0] < self.end - self._kept - self.step:
             self._pieces.popleft()
 
-    def take(self, begin: int, end: int) -> Row:
-        """From `begin` until `end`; zeros where there is nothing."""
+    def take(self, begin: int, end: int | None = None) -> Row:
+        """From `begin` until `end` (None: now); zeros where there is nothing."""
+        end = self.end if end is None else end
         row = np.zeros(end - begin, np.float32)
         for at, piece in self._pieces:
             first, last = max(at, begin), min(at + len(piece), end)
@@ -203,9 +196,9 @@ class _Line:
         return row
 
 
-def match(heard: Row, played: Row) -> tuple[float, int]:
-    """How well `heard` matches the piece of the longer `played` that it matches best: normalised
-    correlation without its sign, and where that piece begins."""
+def match(heard: Row, played: Row) -> tuple[ByDelay, ByDelay]:
+    """How well `heard` matches each piece of the longer `played`: normalised correlation without
+    its sign; and the energy of that piece."""
     size = 1 << (len(played) - 1).bit_length()
     spectrum = np.fft.rfft(played, size) * np.conj(np.fft.rfft(heard, size))
     products = np.fft.irfft(spectrum, size)[: len(played) - len(heard) + 1]
@@ -213,17 +206,22 @@ def match(heard: Row, played: Row) -> tuple[float, int]:
     energies = sums[len(heard) :] - sums[: len(sums) - len(heard)]
     floor = _TINY * len(heard)
     likeness = np.abs(products) / np.sqrt((energies + floor) * (float(heard @ heard) + floor))
-    best = int(np.argmax(likeness))
-    return float(likeness[best]), best
+    return likeness, energies
+
+
+def _nearby(by_delay: ByDelay) -> ByDelay:
+    """Each with those from which its delay may be off."""
+    padded = np.pad(by_delay, _SWAY, "edge")
+    return np.lib.stride_tricks.sliding_window_view(padded, 2 * _SWAY + 1)
 
 
 def _lasts(row: Row) -> bool:
-    """Whether its power is spread over 0.1 s at least."""
+    """Whether its power is spread over more than a syllable."""
     powers = _loudness(row)
-    return float(np.sum(powers)) ** 2 * _HOP > 0.1 * _RATE * float(powers @ powers)
+    return float(np.sum(powers)) ** 2 * _HOP > _LASTS * float(powers @ powers)
 
 
-def _loudness(row: Row) -> Row:
+def _loudness(row: Row) -> ByDelay:
     """Mean square of each hop; a rest at the begin is left out."""
     hops = row[len(row) % _HOP :].reshape(-1, _HOP)
-    return np.asarray(np.mean(hops**2, axis=1))
+    return np.asarray(np.mean(hops**2, axis=1), np.float64)

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.conversations.own_echo import OVER_S, Turn, call
+from tests.conversations.own_echo import OVER_S, Turn, call, call_with_headphones
 from transceiver.turns.vad import Stock
 
 STOCK = Stock("silero", spare=1)
@@ -19,6 +19,16 @@ def test_unguarded_the_same_voice_does() -> None:
 
 def test_a_caller_who_talks_over_it_does() -> None:
     assert [turn.heard for turn in call(3, STOCK, talks=True, turns=2)] == [True, True]
+
+
+@pytest.mark.parametrize("number", [1, 14])
+def test_the_guard_costs_who_wears_headphones_nothing(number: int) -> None:
+    guarded, unguarded = (
+        [turn.cleared for turn in call_with_headphones(number, STOCK, overs=3, guarded=guarded)]
+        for guarded in (True, False)
+    )
+    assert all(guarded)
+    assert guarded == unguarded
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,10 @@ def test_good_addresses(url: str) -> None:
         ("[session]\nlength_s = 0", "session.length_s"),
         ("[session]\nwarning_s = -1", "session.warning_s"),
         ("[session]\nclient_buffer_ms = 1001", "session.client_buffer_ms"),
-        ("[session]\nguard = true", "unknown key"),
+        ("[session]\nguard = true", "unknown key; did you mean echo_guard"),
+        ("[session]\nlenght_s = 1", r"session.lenght_s: unknown key; did you mean length_s\?"),
+        ("[realtime]\nkeyfile = '/k'", r"realtime.keyfile: .*did you mean key_file\?"),
+        ("[session]\nwarning_s = nan", "warning_s = nan: is no finite number"),
     ],
 )
 def test_names_the_fault(toml: str, fault: str) -> None:

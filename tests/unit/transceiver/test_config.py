@@ -37,6 +37,12 @@ def test_the_environment_goes_over_the_file() -> None:
     assert (config.capacity, config.echo.mode) == (5, Mode.OPUS)
 
 
+@pytest.mark.parametrize(("length_s", "warning_s"), [(30, 15), (60, 30), (120, 60), (600, 60)])
+def test_a_short_session_is_warned_of_at_its_half(length_s: float, warning_s: float) -> None:
+    session = read(GOOD + f"[session]\nlength_s = {length_s}").session
+    assert (session.length_s, session.warning_s) == (length_s, warning_s)
+
+
 def without(key: str, *more: str) -> str:
     lines = [line for line in GOOD.splitlines() if not line.startswith(key)]
     return "\n".join([*lines, *more])
@@ -72,7 +78,9 @@ def without(key: str, *more: str) -> str:
             GOOD + 'backend = "realtime"', "realtime.url: missing; backend 'realtime'", id="no_url"
         ),
         pytest.param(
-            GOOD + "[session]\nlength_s = 60", "warning_s = 60.0: not less than", id="warning"
+            GOOD + "[session]\nlength_s = 60\nwarning_s = 60",
+            "warning_s = 60.0: not less than",
+            id="warning",
         ),
     ],
 )

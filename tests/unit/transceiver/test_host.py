@@ -80,6 +80,7 @@ def test_the_key_of_the_model_is_read(tmp_path: Path) -> None:
     [
         (None, 0o600, "No such file"),
         ("sk-hunter2", 0o644, "everybody can read it; chmod 600"),
+        ("sk-hunter2", 0o602, "everybody can write it; chmod 600"),
         ("", 0o600, "want one line"),
         ("sk\nhunter2", 0o600, "want one line"),
         (b"\xffhunter2", 0o600, "want one line"),

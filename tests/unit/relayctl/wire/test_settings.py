@@ -11,6 +11,7 @@ class Vip(Settings):
 class Service(Settings):
     name: str = "a"
     limit: int = 3
+    share: float = 0.5
     control_token: int = 0
     vip: tuple[Vip, ...] = ()
 
@@ -44,6 +45,11 @@ def test_environment_reaches_sections_and_lists() -> None:
     [
         ("limit = 'many'", "limit = 'many': "),
         ("colour = 1", "colour: unknown key"),
+        ("limt = 1", r"limt: unknown key; did you mean limit\?"),
+        ("[[vip]]\nid = 1\npublik = 'x'", r"vip\[0\].publik: .*; did you mean public\?"),
+        ("[[vip]]\nid = 1\nlimit = 1", r"vip\[0\].limit: unknown key; check"),
+        ("share = nan", "share = nan: is no finite number; write digits"),
+        ("share = inf", "share = inf: is no finite number"),
         ("[[vip]]\nid = 1", r"vip\[0\].public: missing"),
         ("[[vip]]\nid = 1\npublic = 'here'", r"vip\[0\].public = 'here': 'here' is no address"),
         ("[[vip]]\nid = 1\npublic = 5", r"vip\[0\].public = 5: want text of the form"),

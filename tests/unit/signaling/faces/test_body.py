@@ -23,7 +23,10 @@ async def test_content_types_that_are_not(content_type: str) -> None:
     _, client = await signaling(FakeTransceiver())
     reply = await client.post(CALLS, content=OFFER, headers={"Content-Type": content_type})
     assert reply.status_code == 415
-    assert "application/sdp" in reply.json()["error"]["message"]
+    message = reply.json()["error"]["message"]
+    assert message.endswith("send application/sdp or multipart/form-data")
+    reply = await client.post(f"{CALLS}/x", content=OFFER, headers={"Content-Type": content_type})
+    assert reply.json()["error"]["message"].endswith("send application/sdp")
 
 
 def offer_of(size: int) -> bytes:

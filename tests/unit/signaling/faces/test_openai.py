@@ -93,6 +93,13 @@ async def test_a_bad_part_is_named_and_reaches_no_transceiver(
     assert not fake.seen
 
 
+@pytest.mark.parametrize("parts", [{"session": "{}"}, {"sdp": "", "session": "{}"}])
+async def test_a_form_without_an_offer_hears_of_the_part(parts: dict[str, str]) -> None:
+    _, client = await signaling(FakeTransceiver())
+    reply = await client.post(CALLS, files={name: (None, text) for name, text in parts.items()})
+    assert "no part sdp" in reply.json()["error"]["message"]
+
+
 async def test_a_session_that_the_transceiver_minds_is_the_clients_fault() -> None:
     fake = FakeTransceiver()
     _, client = await signaling(fake)

@@ -110,8 +110,12 @@ def test_what_is_written_is_written_back(modality: str) -> None:
     talk.tell("response.create", response={"output_modalities": [modality]})
     talk.run(0.5)
     assert talk.wire.sent == 0
-    (reply,) = talk.last(DONE)["response"]["output"]
-    assert "Polly wants a cracker" in reply["content"][0].values()
+    assert talk.last("response.created")["response"]["output_modalities"] == ["text"]
+    assert talk.last("response.output_text.done")["text"] == "Polly wants a cracker"
+    done = talk.last(DONE)["response"]
+    assert done["status"] == "completed"
+    (reply,) = done["output"]
+    assert reply["content"] == [{"type": "output_text", "text": "Polly wants a cracker"}]
 
 
 def test_a_spoken_turn_is_not_written_back_without_a_recogniser() -> None:

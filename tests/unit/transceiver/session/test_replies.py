@@ -21,7 +21,7 @@ class Line:
         self.replies = Replies(self.conversation, ids())
 
     def create(self) -> Respond:
-        request = Request.read(None, SETTINGS, self.conversation, lambda: "")
+        request = Request.read(None, SETTINGS, self.conversation, lambda: "", "turn")
         respond = self.replies.create(request)[-1]
         assert isinstance(respond, Respond)
         return respond

@@ -22,17 +22,23 @@ def conversation() -> Conversation:
     return Conversation("conv_1")
 
 
+@pytest.fixture
+def spoken(conversation: Conversation) -> Conversation:
+    conversation.add(items.spoken_turn("item_0"))
+    return conversation
+
+
 def read(asked: object, conversation: Conversation, settings: Settings = SETTINGS) -> Request:
     return Request.read(asked, settings, conversation, lambda: "item_new")
 
 
-def test_nothing_special_is_as_the_session_says(conversation: Conversation) -> None:
-    request = read(None, conversation)
+def test_nothing_special_is_as_the_session_says(spoken: Conversation) -> None:
+    request = read(None, spoken)
     assert (request.modality, request.max_output_tokens) == ("audio", "inf")
     assert request.audio == {"format": {"type": "audio/pcm", "rate": 24000}, "voice": "parrot"}
     assert request.in_conversation
-    assert (request.turn_item_id, request.text, request.metadata) == (None, None, None)
-    written = read({}, conversation, SETTINGS.updated({"output_modalities": ["text"]}))
+    assert (request.turn_item_id, request.text, request.metadata) == ("item_0", None, None)
+    written = read({}, spoken, SETTINGS.updated({"output_modalities": ["text"]}))
     assert written.modality == "text"
 
 
@@ -64,6 +70,14 @@ def test_it_answers_what_came_last(conversation: Conversation) -> None:
     assert read(None, conversation).text is None
     conversation.add(items.read(OUTPUT, "item_4"))
     assert read(None, conversation).text == "42"
+
+
+def test_what_is_written_is_answered_in_writing(spoken: Conversation) -> None:
+    spoken.add(items.read(said("hello"), "item_1"))
+    assert read(None, spoken).modality == "text"
+    assert read({"output_modalities": ["audio"]}, spoken).modality == "text"
+    turn = Request.read(None, SETTINGS, spoken, lambda: "", "item_0")
+    assert (turn.modality, turn.turn_item_id, turn.text) == ("audio", "item_0", None)
 
 
 def test_it_can_be_given_what_to_answer(conversation: Conversation) -> None:

@@ -103,10 +103,9 @@ def test_a_reply_without_sound_ends_at_once(owner: Owner) -> None:
 
 
 def test_words_without_sound_are_told_at_the_end(owner: Owner) -> None:
-    owner.write("hello")
-    owner.say("response.create")
+    owner.turn()
     response_id = owner.response.response_id
-    assert kinds(owner.do(owner.session.text(response_id, "hello"))) == ITEM_ADDED
+    assert kinds(owner.do(owner.session.transcript(response_id, "hello"))) == ITEM_ADDED
     told = owner.do(owner.session.spoken(response_id, 0))
     assert kinds(told) == ["response.output_audio_transcript.delta", *ITEM_DONE, "response.done"]
     judge(owner)
@@ -462,6 +461,10 @@ def test_an_error_names_the_event_that_caused_it(
     judge(owner)
 
 
+def test_an_event_without_a_type_hears_that_it_has_none(owner: Owner) -> None:
+    assert "the event has no type" in error(owner.do(owner.session.event({}, 100.0)))["message"]
+
+
 def test_a_client_commits_its_own_turns() -> None:
     owner = Owner({"audio": {"input": {"turn_detection": None}}})
     assert owner.do(owner.session.speech_started(0)) == []
@@ -634,8 +637,7 @@ def test_a_deleted_reply_is_done_for_its_response_only(owner: Owner) -> None:
 
 
 def test_the_next_reply_ends_the_sound_of_the_last(owner: Owner) -> None:
-    owner.write("one")
-    owner.say("response.create")
+    owner.turn()
     first = owner.reply()
     owner.say("response.create")
     owner.reply()

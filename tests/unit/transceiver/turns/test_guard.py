@@ -57,19 +57,26 @@ def echo(played: Row, delay_s: float, gain: float = 0.1, after_s: float = 1.5) -
 
 
 def reverberating(played: Row) -> Row:
-    """In a room that is louder than the word itself."""
+    """In a room that is half as loud as the word itself."""
     times = np.arange(RATE // 2)
     room = np.random.default_rng(4).standard_normal(len(times)) * 10 ** (-3 * times / len(times))
-    room *= 10 ** (2 / 20) / np.sqrt(np.sum(room**2))
+    room *= 10 ** (-3 / 20) / np.sqrt(np.sum(room**2))
     room[0] = 1.0
     size = 1 << 17
     return np.fft.irfft(np.fft.rfft(played, size) * np.fft.rfft(room, size), size)[: len(played)]
 
 
+def leveled(voice: Row, level_db: float) -> Row:
+    """Against the agent."""
+    return np.asarray(
+        voice * 10 ** (level_db / 20) * np.sqrt(np.mean(AGENT**2) / np.mean(voice**2))
+    )
+
+
 def over(heard: Row, voice: Row, at_s: float) -> Row:
     start = round(at_s * RATE)
     mixed = heard.copy()
-    mixed[start : start + len(voice)] += voice
+    mixed[start : start + len(voice)] += voice[: len(mixed) - start]
     return mixed
 
 
@@ -118,16 +125,41 @@ def test_a_microphone_that_was_off_tells_nothing_of_headphones() -> None:
     assert all(one or next_ for (_, one), (_, next_) in pairwise(scene.asked))
 
 
-def test_before_anything_is_known_a_loud_stranger_is_none_at_once() -> None:
-    scene = Scene()
-    scene.run(AGENT, over(np.zeros(len(AGENT)), phrases(SPOKEN)[3].astype(np.float64), 1.0))
-    assert [is_echo for _, is_echo in scene.asked[:3]].count(False) >= 2
+@pytest.mark.parametrize("level_db", [0, -12])
+@pytest.mark.parametrize("at_s", [0.5, 0.8, 1.0, 1.4])
+def test_in_the_first_answer_a_stranger_is_a_person_by_the_second_frame(
+    level_db: float, at_s: float
+) -> None:
+    for phrase in phrases(SPOKEN):
+        scene = Scene()
+        voice = leveled(phrase.astype(np.float64), level_db)
+        scene.run(AGENT, over(np.zeros(len(AGENT)), voice, at_s))
+        assert False in [is_echo for _, is_echo in scene.asked[:2]]
 
 
-def test_before_anything_is_known_others_take_a_fifth_of_a_second() -> None:
+def test_a_chance_match_of_a_syllable_teaches_nothing() -> None:
+    """The agent's own syllable, said by the caller, and then other words."""
+    start = round(0.9 * RATE)
+    heard = np.zeros(len(AGENT))
+    heard[start : start + 3 * FRAME] = AGENT[start - RATE // 2 :][: 3 * FRAME] * 0.3
     scene = Scene()
-    scene.run(AGENT, over(np.zeros(len(AGENT)), CALLER, 0.5))
-    assert [is_echo for at, is_echo in scene.asked if at > 0.7][:4] == [False] * 4
+    scene.run(AGENT, over(heard, CALLER, 1.1))
+    assert not scene.guard._proven
+    assert [is_echo for at, is_echo in scene.asked if at > 1.2][:4] == [False] * 4
+
+
+def test_silence_rules_out_what_a_likeness_claims_until_it_lasts() -> None:
+    scene = Scene()
+    scene.run(AGENT[: 2 * RATE], np.zeros(4 * RATE))
+    scene.run(AGENT[2 * RATE :], echo(AGENT[2 * RATE :], 0.3))
+    assert [is_echo for _, is_echo in scene.asked[:3]] == [False] * 3
+    assert all(is_echo for _, is_echo in scene.asked[-20:])
+
+
+def test_what_is_louder_than_any_echo_is_none() -> None:
+    scene = Scene()
+    scene.run(AGENT, echo(AGENT, 0.3, gain=0.7))
+    assert scene.share_of_echo() < 0.5
 
 
 def test_what_is_known_holds_for_the_next_answer() -> None:
@@ -173,7 +205,7 @@ def test_long_after_the_end_nothing_is_echo() -> None:
     assert scene.share_of_echo() == 0.0
 
 
-def test_reverberation_is_echo_even_where_it_drowns_the_word() -> None:
+def test_reverberation_is_echo() -> None:
     wet = reverberating(AGENT)
     for start_s in (0.0, 0.8, 1.6, 2.4):
         start = round(start_s * RATE)
@@ -190,7 +222,8 @@ def test_a_noisy_room_after_a_word_is_as_little_a_person() -> None:
     scene.asked.clear()
     scene.run(AGENT, echo(AGENT, 0.15))
     assert len(scene.asked) > 150
-    assert scene.share_of_echo() == 1.0
+    assert scene.share_of_echo() > 0.97
+    assert all(one or next_ for (_, one), (_, next_) in pairwise(scene.asked))
 
 
 def test_a_noisy_room_hides_no_echo_and_is_none_of_its_own() -> None:
@@ -224,9 +257,10 @@ def test_keeps_a_few_seconds() -> None:
 def test_match_finds_the_piece_and_says_how_alike_it_is() -> None:
     chance = np.random.default_rng(1)
     played = chance.normal(0, 1000, 4000).astype(np.float32)
-    likeness, at = match(-0.2 * played[1234:2234], played)
-    assert at == 1234
-    assert likeness > 0.99
+    likeness, energies = match(-0.2 * played[1234:2234], played)
+    assert np.argmax(likeness) == 1234
+    assert likeness[1234] > 0.99
+    assert energies[1234] == pytest.approx(np.sum(played[1234:2234].astype(float) ** 2))
     stranger = chance.normal(0, 1000, 1000).astype(np.float32)
-    assert match(stranger, played)[0] < 0.2
-    assert match(np.zeros(1000, np.float32), played)[0] < 0.01
+    assert np.max(match(stranger, played)[0]) < 0.2
+    assert np.max(match(np.zeros(1000, np.float32), played)[0]) < 0.01

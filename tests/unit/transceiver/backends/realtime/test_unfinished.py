@@ -73,7 +73,7 @@ def test_all_that_was_begun_is_ended_with_what_was_written() -> None:
 
 @pytest.mark.parametrize("count", range(1, len(ENDS)))
 def test_what_the_server_has_ended_is_not_ended_again(count: int) -> None:
-    told = [
+    told: list[Event] = [
         {"type": "response.output_audio.done", **PLACE},
         {"type": "response.output_audio_transcript.done", **PLACE, "transcript": "It was a dark"},
         {"type": "response.content_part.done", **PLACE, "part": {"type": "audio"}},

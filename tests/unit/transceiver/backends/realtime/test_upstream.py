@@ -197,8 +197,10 @@ def test_a_call_that_ends_as_its_server_is_lost_does_not_connect_again(
         await one.client.until("session.created")
         ends.append(one.close)
         one.server.drop()
-        await asyncio.wait([one.backend._upstream._task])
-        assert len(one.server.record.connects) == 1
+        task, connects = one.backend._upstream._task, one.server.record.connects
+        await one.heard(lambda: task.done() or len(connects) > 1)
+        task.cancel()
+        assert len(connects) == 1
 
     monkeypatch.setattr(Upstream, "_write", write_and_end)
     run(act)
@@ -212,8 +214,9 @@ def test_a_server_that_reads_no_more_holds_nothing_of_a_call_that_has_ended() ->
             await asyncio.sleep(0.002)
         one.close()
         await asyncio.wait([one.backend._upstream._task])
+        assert one.server.record.events("conversation.item.create") == []  # it is deaf yet
 
-    run(act, Script(deaf_after_s=0.0, deaf_s=3600))
+    run(act, Script(deaf_after_s=0.0, deaf_s=8.0))
 
 
 def test_a_fault_of_ours_ends_the_call(
