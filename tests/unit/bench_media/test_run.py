@@ -30,5 +30,5 @@ def test_a_ratio_with_a_target_rests_on_three_rounds_or_more() -> None:
 
 
 def test_an_unknown_name_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run.main(["--only", "nonsense"]) == 2
+    assert run.SUITE.main(["--only", "nonsense"]) == 2
     assert "no measurement 'nonsense'" in capsys.readouterr().out

@@ -16,5 +16,5 @@ def test_a_full_run_makes_what_the_targets_ask_for() -> None:
 
 
 def test_an_unknown_name_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run.main(["--only", "nonsense"]) == 2
+    assert run.SUITE.main(["--only", "nonsense"]) == 2
     assert "no measurement 'nonsense'" in capsys.readouterr().out
