@@ -21,10 +21,12 @@ class EchoSection(Settings):
 
 
 class ParrotSection(Settings):
-    """Backend `parrot`. `think_ms`: from the end of a turn to the first sample of its answer."""
+    """Backend `parrot`. `think_ms`: from the end of a turn to the first sample of its answer;
+    `interruption_ms`: speech in a row that it falls silent for."""
 
     vad: Literal["silero", "webrtc"] = "silero"
     think_ms: Annotated[int, pydantic.Field(ge=0, le=60_000)] = 0
+    interruption_ms: Annotated[int, pydantic.Field(ge=20, le=5000)] = 60
     transcribe: bool = False
 
 

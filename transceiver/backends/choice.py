@@ -14,6 +14,7 @@ from transceiver.backends.realtime.backend import Realtime
 from transceiver.backends.realtime.target import Target
 from transceiver.config import TransceiverConfig
 from transceiver.recogniser import Recogniser
+from transceiver.turns.settings import Limits, Sensitivity
 from transceiver.turns.vad import Stock
 
 
@@ -47,6 +48,7 @@ class Backends:
         parrot = self._config.parrot
         vads = Stock(parrot.vad)
         vads.fill()
+        limits = Limits(playing=Sensitivity(min_speech_ms=parrot.interruption_ms))
         if parrot.transcribe:
             self._recogniser = Recogniser()
 
@@ -58,6 +60,7 @@ class Backends:
                 think_s=parrot.think_ms / 1000,
                 client_buffer_s=self._buffer_s,
                 echo_guard=self._config.session.echo_guard,
+                limits=limits,
                 recogniser=self._recogniser,
             )
             asyncio.get_running_loop().run_in_executor(None, vads.fill)

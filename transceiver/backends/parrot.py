@@ -17,7 +17,7 @@ from transceiver.session import commands
 from transceiver.session.commands import Command
 from transceiver.turns.detector import Detector, Started, Turn
 from transceiver.turns.guard import Guard
-from transceiver.turns.settings import Settings
+from transceiver.turns.settings import Limits, Settings
 from transceiver.turns.turn_audio import TurnAudio
 from transceiver.turns.vad import RATE, Stock
 
@@ -39,13 +39,14 @@ class Parrot(Listener):
         think_s: float = 0.0,
         client_buffer_s: float = CLIENT_BUFFER_S,
         echo_guard: bool = True,
+        limits: Limits | None = None,
         recogniser: Recogniser | None = None,
     ) -> None:
         """`think_s` from the end of a turn to its reply. Raises as `Stock.take`."""
         super().__init__(RATE)
         self._vads, self._vad = vads, vads.take()
         guard = Guard() if echo_guard else None
-        self._detector = Detector(self._vad, guard)
+        self._detector = Detector(self._vad, guard, limits)
         self._audio = TurnAudio()
         self._keeper = Keeper(
             client,

@@ -60,6 +60,7 @@ def test_good_addresses(url: str) -> None:
         ("[parrot]\nvad = 'ears'", "'silero' or 'webrtc'"),
         ("[parrot]\nthink_ms = -1", "parrot.think_ms = -1"),
         ("[parrot]\nthink_ms = 60001", "parrot.think_ms"),
+        ("[parrot]\ninterruption_ms = 10", "parrot.interruption_ms"),
         ("[parrot]\ntranscribe = 'perhaps'", "true nor false"),
         ("[realtime]\nurl = 'https://host/v1'", "is no ws:// or wss:// address"),
         ("[realtime]\nurl = 'host:80'", "is no ws://"),

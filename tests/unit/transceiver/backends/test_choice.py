@@ -12,6 +12,7 @@ from transceiver.backends.parrot import Parrot
 from transceiver.backends.realtime.backend import Realtime
 from transceiver.backends.realtime.target import Target
 from transceiver.config import TransceiverConfig
+from transceiver.turns.settings import Limits, Sensitivity
 
 
 def config(**settings: Any) -> TransceiverConfig:
@@ -64,17 +65,19 @@ def test_parrots_have_detectors_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
     given = spied(monkeypatch, Parrot)
     one, other = made(
         backend="parrot",
-        parrot={"vad": "webrtc", "think_ms": 250},
+        parrot={"vad": "webrtc", "think_ms": 250, "interruption_ms": 200},
         session={"client_buffer_ms": 120, "echo_guard": False},
     )
     assert isinstance(one, Parrot)
     assert one._vad is not other._vad
     assert type(one._vad).__name__ == "WebRtc"
+    assert one._detector._limits.playing.min_speech_ms == 200
     assert given[0] == {
         "think_s": 0.25,
         "client_buffer_s": 0.12,
         "echo_guard": False,
         "recogniser": None,
+        "limits": Limits(playing=Sensitivity(min_speech_ms=200)),
     }
 
 
