@@ -2,7 +2,7 @@
 
 import re
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pydantic
 
@@ -43,16 +43,15 @@ class RealtimeSection(Settings):
     @pydantic.field_validator("url")
     @classmethod
     def _is_websocket(cls, value: str) -> str:
-        try:
-            parts = urlsplit(value)
-            good = parts.scheme in ("ws", "wss") and bool(parts.hostname)
-            good = good and (parts.port is None or parts.port > 0)
-        except ValueError:
-            good = False
-        if value and not good:
-            raise ValueError("is no ws:// or wss:// address; write 'wss://<host>/v1/realtime'")
-        if value and "@" in parts.netloc:
-            raise ValueError("has a user in it; put the key into key_file")
+        if value and (fault := _fault(value)):
+            raise ValueError(fault)
+        return value
+
+    @pydantic.field_validator("model")
+    @classmethod
+    def _is_some(cls, value: str | None) -> str | None:
+        if value is not None and not value.strip():
+            raise ValueError("is empty; leave it out and the client's is asked for")
         return value
 
     @pydantic.field_validator("headers")
@@ -73,3 +72,29 @@ class SessionSection(Settings):
     )
     client_buffer_ms: Annotated[float, pydantic.Field(ge=0, le=1000)] = 40.0
     echo_guard: bool = True
+
+
+def _fault(url: str) -> str | None:
+    """What is wrong with a server's address."""
+    wanted = "is no ws:// or wss:// address; write 'wss://<host>/v1/realtime'"
+    if any(c.isspace() or not c.isprintable() for c in url):
+        return "has a space or what cannot be printed in it; write %20 where one is meant"
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return wanted
+    if parts.scheme not in ("ws", "wss") or not parts.hostname:
+        return wanted
+    if "@" in parts.netloc:
+        return "has a user in it; put the key into key_file"
+    try:
+        good = parts.port is None or parts.port > 0
+    except ValueError:
+        good = False
+    if not good:
+        return "has a port that there is not; choose one of 1-65535"
+    if "#" in url:
+        return "has a #fragment, which no server gets; leave it out"
+    if "" in parse_qs(parts.query, keep_blank_values=True).get("model", ()):
+        return "has an empty model in its query; leave it out or name one"
+    return None

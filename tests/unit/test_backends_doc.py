@@ -42,14 +42,20 @@ def test_the_example_strikes_when_one_stops_talking() -> None:
     backend.begin(wire, wire.now)
     encoder, rate = Encoder(wire.rate), wire.rate
     loud = (12_000 * np.sin(np.arange(rate) / 20)).astype(np.int16).tobytes()
-    for n in range(100):
-        samples = loud[: rate // 50 * 2] if n < 50 else bytes(rate // 50 * 2)
+    for n in range(340):
+        speaks = n % 200 < 100 and n % 10  # two utterances of ten short words
+        samples = loud[: rate // 50 * 2] if speaks else bytes(rate // 50 * 2)
         packet = Packet(111, n, n * 960, 1, encoder.encode(samples))
         backend.receive(packet, True, wire.now)
-        assert wire.queued == 0 or n >= 50
+        assert wire.queued == 0 or n % 200 >= 120
         wire.run(wire.now + 0.02)
-    wire.run(wire.now + 2)
-    assert wire.sent == len(module["GONG"]) // 2
+    backend.finish(End.SHUTDOWN, wire.now)
+    assert wire.queued
+    assert not peer.ended
+    wire.run(backend.deadline)
+    backend.timer(wire.now)
+    assert wire.sent == len(module["GONG"]) // 2 * 2
+    assert peer.ended == [End.SHUTDOWN]
 
 
 def test_the_example_is_a_whole_backend() -> None:

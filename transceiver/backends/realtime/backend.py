@@ -14,11 +14,13 @@ from transceiver.backends.base import Client, Outlet
 from transceiver.backends.keeper import FINISH_S, Terms
 from transceiver.backends.listener import Listener
 from transceiver.backends.realtime.backlog import Backlog
+from transceiver.backends.realtime.complaints import Complaints
 from transceiver.backends.realtime.configuration import RATE
+from transceiver.backends.realtime.faults import Fault
 from transceiver.backends.realtime.out import Out, Up, backend_error
 from transceiver.backends.realtime.table import Table
 from transceiver.backends.realtime.target import Target
-from transceiver.backends.realtime.upstream import Fault, Upstream
+from transceiver.backends.realtime.upstream import Upstream
 from transceiver.events import Event
 from transceiver.lifecycle import End
 from transceiver.playback import CLIENT_BUFFER_S, Playback
@@ -60,6 +62,8 @@ class Realtime(Listener):
         self._expiry: Expiry | None = None
         self._impatience: asyncio.TimerHandle | None = None  # with a server that does not answer
         self._faults: set[Fault] = set()  # that the client was told of in this outage
+        self._lost_at: float | None = None  # when it began
+        self._complaints = Complaints()
         self._appended = 0
         self._reconnects = 0
         self._connect_ms: int | None = None
@@ -134,6 +138,8 @@ class Realtime(Listener):
 
     def message(self, event: Event) -> None:
         """For the upstream, see `Owner`."""
+        if complaint := self._complaints.about(event):
+            log.warning("%s: %s", self._target.endpoint, complaint)
         now, was_ready = self._clock(), self._table.ready
         self._carry(self._table.server(event, now), first=not was_ready)
         if not was_ready:
@@ -150,9 +156,10 @@ class Realtime(Listener):
         self._be_patient()
         self._backlog.stop()
         self._carry(self._table.lost(now))
+        self._lost_at = now if self._lost_at is None else self._lost_at
         code, message = _TOLD[fault]
         if fault not in self._faults:
-            log.warning("%s at %s: %s", fault, self._target.host, detail)
+            log.warning("%s at %s: %s", fault, self._target.endpoint, detail)
             if not any(_TOLD[told][0] is code for told in self._faults):
                 self._client.say(backend_error(code, message))
             self._faults.add(fault)
@@ -198,6 +205,9 @@ class Realtime(Listener):
         if self._table.ready:
             self._be_patient()
             self._faults.clear()
+            if self._lost_at is not None:
+                log.info("%s: back after %.1f s", self._target.endpoint, now - self._lost_at)
+                self._lost_at = None
             if self._connect_ms is None:
                 self._connect_ms = round((now - self._born) * 1000)
             else:

@@ -26,6 +26,7 @@ class Configuration:
     def __init__(self, asked: Mapping[str, Any], model: str | None) -> None:
         wanted = {key: value for key, value in asked.items() if key not in _READ_ONLY}
         ours = {"type": "realtime", "audio": {"input": _FORMAT, "output": _FORMAT}}
+        self._model = model
         self._wanted = merged(stripped(wanted), ours)
         if model:
             self._wanted["model"] = model
@@ -72,6 +73,13 @@ class Configuration:
             told = [{"type": "session.updated", "session": dict(session)}, *told]
         self._unanswered.clear()
         return told
+
+    def passed(self, session: Mapping[str, Any]) -> dict[str, Any]:
+        """What goes up of a session that the client asks for later."""
+        kept = stripped(session)
+        if self._model:
+            kept.pop("model", None)
+        return kept
 
     def asked(self, session: object, event_id: object) -> None:
         """A `session.update` of the client went up."""

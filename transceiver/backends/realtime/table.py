@@ -3,8 +3,9 @@
 | event | what is done |
 |---|---|
 | upstream `session.created` | held; our configuration goes up as `session.update`, and the client gets one `session.created` with the result |
-| client `session.update` | passed without the formats of the sound |
+| client `session.update` | passed without the formats of the sound, and without `model` if the operator has chosen one |
 | upstream `response.output_audio.delta` | played, not passed |
+| upstream `response.audio.delta` | not passed: sound in the names of the beta API, see `complaints.py` |
 | client `input_audio_buffer.append` | error `unsupported_over_webrtc` |
 | client `output_audio_buffer.clear` | done here, not passed |
 | upstream `output_audio_buffer.*` | not passed: ours are told |
@@ -21,7 +22,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from transceiver import events
-from transceiver.backends.realtime.configuration import Configuration, stripped
+from transceiver.backends.realtime.complaints import BETA_DELTA
+from transceiver.backends.realtime.configuration import Configuration
 from transceiver.backends.realtime.out import Down, Out, Up, backend_error
 from transceiver.backends.realtime.replay import CREATE, Memory
 from transceiver.backends.realtime.replies import Replies
@@ -95,7 +97,7 @@ class Table:
         """What the client says."""
         match event.get("type"):
             case "session.update" if isinstance(session := event.get("session"), dict):
-                return [Up({**event, "session": stripped(session)})]
+                return [Up({**event, "session": self._configuration.passed(session)})]
             case "input_audio_buffer.append":
                 detail = "the sound comes over WebRTC; this event is for a WebSocket"
                 event_id = event.get("event_id")
@@ -109,6 +111,8 @@ class Table:
     def server(self, event: Event, now: float) -> list[Out]:
         """What the server says, in the names of general availability."""
         kind = event["type"]
+        if kind == BETA_DELTA:
+            return []
         if not self.ready:
             return self._configure(event)
         if kind == "response.output_audio.delta":

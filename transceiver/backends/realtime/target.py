@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import parse_qs, quote, urlsplit
 
+from relayctl.wire.address import render
+
 MIN_RETRY_S = 0.5
 MAX_RETRY_S = 8.0
 
@@ -24,9 +26,10 @@ class Target:
     connect_s: float = 5.0  # until the server's first word
 
     @property
-    def host(self) -> str:
-        """As much of the URL as may be shown."""
-        return urlsplit(self.url).hostname or ""
+    def endpoint(self) -> str:
+        """As much of the URL as may be shown: host and port."""
+        parts = urlsplit(self.url)
+        return render((parts.hostname or "", parts.port or (443 if self.is_secure else 80)))
 
     @property
     def is_secure(self) -> bool:

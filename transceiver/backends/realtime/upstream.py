@@ -6,7 +6,6 @@ URL's path and query, or of what the server says about them reaches a log or a c
 
 import asyncio
 import contextlib
-import enum
 import logging
 import ssl
 from collections import deque
@@ -16,8 +15,9 @@ from typing import Protocol
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
-from transceiver.backends.realtime import names, wire
+from transceiver.backends.realtime import faults, names, wire
 from transceiver.backends.realtime.backlog import Backlog, Entry
+from transceiver.backends.realtime.faults import Fault
 from transceiver.backends.realtime.target import Target, retry_s
 from transceiver.events import Event
 
@@ -32,14 +32,6 @@ _BEFORE_MEDIA = ("session.", "error")  # events that do not wait for the call's 
 log = logging.getLogger(__name__)
 
 _MUTE = logging.Logger("websocket", logging.CRITICAL)  # the library's would write headers: keys
-
-
-class Fault(enum.StrEnum):
-    """Why there is no server."""
-
-    UNAVAILABLE = "backend_unavailable"  # cannot connect, too late, or lost
-    OVERLOADED = "backend_overloaded"  # it says so: HTTP 429 or 503
-    UNAUTHORIZED = "backend_unauthorized"  # HTTP 401 or 403: our key, so the operator's affair
 
 
 class _Straight(connect):
@@ -128,19 +120,19 @@ class Upstream:
     async def _attempt(self) -> bool:
         """One connection; whether the server hung up."""
         began = self._clock()
-        fault, detail = Fault.UNAVAILABLE, "lost"
+        fault = Fault.UNAVAILABLE
         try:
             async with asyncio.timeout(self._target.connect_s):
                 socket, first = await self._connect()
         except InvalidStatus as error:
             status = error.response.status_code
-            fault, detail = _fault(status), f"HTTP {status}"
+            fault, detail = faults.of_status(status), f"HTTP {status}"
         except (OSError, TimeoutError, WebSocketException) as error:
-            detail = type(error).__name__
+            detail = faults.reason(error)
         else:
             if await self._converse(socket, first):
                 return True
-            detail = f"lost, code {socket.close_code}"
+            detail = faults.lost(socket.close_code)
         if self._clock() - began >= GOOD_S + self._target.connect_s:
             self._outage = None
         self._first.clear()
@@ -244,9 +236,3 @@ class Upstream:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(delay if delay < GOOD_S else None):
                 await self._filled.wait()
-
-
-def _fault(status: int) -> Fault:
-    if status in (401, 403):
-        return Fault.UNAUTHORIZED
-    return Fault.OVERLOADED if status in (429, 503) else Fault.UNAVAILABLE

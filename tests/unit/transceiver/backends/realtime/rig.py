@@ -21,9 +21,14 @@ STARTED: Event = {"type": "input_audio_buffer.speech_started", "item_id": "u1", 
 class Rig:
     """A table whose server is configured; what it gives goes into `up` and `down`."""
 
-    def __init__(self, session: dict[str, Any] | None = None, ready: bool = True) -> None:
+    def __init__(
+        self,
+        session: dict[str, Any] | None = None,
+        ready: bool = True,
+        model: str | None = None,
+    ) -> None:
         self.wire = Wire()
-        self.table = Table({}, None, Peer().new_id)
+        self.table = Table({}, model, Peer().new_id)
         self.wire.open(24000, self.frame)
         self.playback = Playback(self.wire, 24000, 0.0)
         self.table.replies.begin(self.playback)

@@ -28,6 +28,12 @@ def test_the_operators_model_goes_before_the_clients() -> None:
     assert "model" not in asked(Configuration({}, None))
 
 
+def test_the_clients_model_does_not_pass_where_the_operator_has_one() -> None:
+    later = {"model": "small", "voice": "ash"}
+    assert Configuration({}, "big").passed(later) == {"voice": "ash"}
+    assert Configuration({}, None).passed(later) == later
+
+
 def test_what_the_client_changed_is_asked_again() -> None:
     configuration = Configuration({"instructions": "a", "model": "alias"}, None)
     asked(configuration)

@@ -50,6 +50,23 @@ def test_the_clients_update_goes_up_without_formats() -> None:
     assert rig.up == [{"type": "session.update", **expected}]
 
 
+def test_the_operators_model_stays() -> None:
+    rig = Rig(model="big")
+    rig.client("session.update", session={"model": "small", "voice": "ash"})
+    assert rig.up == [{"type": "session.update", "session": {"voice": "ash"}}]
+
+
+@pytest.mark.parametrize("ready", [False, True])
+def test_sound_in_the_names_of_the_beta_api_is_not_passed(ready: bool) -> None:
+    rig = Rig(ready=ready)
+    rig.server("response.audio.delta", response_id="r", delta="AAAA")
+    if not ready:
+        rig.server("session.created", session=OWN)
+        rig.server("response.audio.delta", response_id="r", delta="AAAA")
+        rig.server("session.updated", session=OWN)
+    assert "response.audio.delta" not in rig.told
+
+
 @pytest.mark.parametrize("session", [None, [], {"audio": None}, {"audio": {"input": None}}, 5])
 def test_an_odd_update_is_the_servers_to_refuse(session: object) -> None:
     rig = Rig()

@@ -33,7 +33,8 @@ def test_headers() -> None:
 def test_shows_no_secret() -> None:
     target = Target("wss://h:5/v1?api-key=hunter2", key="hunter2", headers={"x": "hunter2"})
     assert "hunter2" not in repr(target)
-    assert target.host == "h"
+    assert target.endpoint == "h:5"
+    assert Target("wss://[::1]/v1").endpoint == "[::1]:443"
     assert target.is_secure
     assert not Target("ws://h").is_secure
 

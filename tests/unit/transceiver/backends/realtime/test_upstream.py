@@ -1,5 +1,6 @@
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -52,8 +53,9 @@ def test_a_server_that_cannot_be_had_is_told_once_and_tried_again(
     with caplog.at_level(logging.DEBUG):
         run(act, script, connect_s=5.0 if script.refuse else 0.5, key=KEY)
     told = [record.getMessage() for record in caplog.records if record.name.startswith("transc")]
-    assert len(told) == 1
-    assert "127.0.0.1" in told[0]
+    assert len(told) == 2
+    assert re.search(r" at 127\.0\.0\.1:\d+: (HTTP \d+|nothing said)", told[0])
+    assert re.fullmatch(r"127\.0\.0\.1:\d+: back after \d+\.\d s", told[1])
     assert ("backend_unauthorized" in told[0]) == (script.refuse in (401, 403))
     ours = [record.getMessage() for record in caplog.records if record.name != "websockets.server"]
     assert KEY not in "\n".join(ours)
@@ -73,7 +75,7 @@ def test_a_server_that_sends_us_elsewhere_is_not_followed() -> None:
     asyncio.run(played())
 
 
-def test_nobody_listens() -> None:
+def test_nobody_listens(caplog: pytest.LogCaptureFixture) -> None:
     async def act(one: Scene) -> None:
         await one.client.until("session.created")
         await one.server.stop()
@@ -86,6 +88,7 @@ def test_nobody_listens() -> None:
         assert one.backend.statistics()["reconnects"] == 1
 
     run(act)
+    assert "lost, code 1006" in caplog.text
 
 
 def test_a_reply_that_dies_is_done_and_what_came_of_it_is_heard() -> None:
