@@ -30,8 +30,9 @@ def level_db(back: "np.ndarray[tuple[int, ...], np.dtype[np.float32]]") -> float
 def test_words_come_back_late_and_quiet(delay_s: float) -> None:
     back = heard(Loudspeaker(delay_s, room_db=-90))
     size = len(WORDS) // FRAME * FRAME
-    likeness, at = match(WORDS[:size].astype(np.float32), back)
-    assert likeness > 0.85
+    likeness, _ = match(WORDS[:size].astype(np.float32), back)
+    at = int(np.argmax(likeness))
+    assert likeness[at] > 0.85
     assert 0 <= at / RATE - delay_s < 0.02  # two codecs
     assert level_db(back) == pytest.approx(-20, abs=1)
 
