@@ -32,6 +32,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def value(found: Any, unit: str) -> str:
     if found is None:
         return "not measured"
+    if isinstance(found, bool):
+        return "yes" if found else "no"
+    if isinstance(found, str):
+        return f"{found} {unit}".strip()
     text = f"{found:,.3g}" if isinstance(found, float) and abs(found) < 1000 else f"{found:,.0f}"
     return f"{text} {unit}".strip()
 
