@@ -4,7 +4,7 @@ PYTEST := $(PYTHON) -m pytest
 SOURCES := relayctl transceiver signaling tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-bench up down demo figures bench bench-media conversations siege fuzz test-kernels test lint format test-unit test-kernel test-hostile test-path test-lab test-browser lock clean
+.PHONY: help setup setup-bench up down demo figures bench bench-media conversations siege fuzz test-kernels test lint format test-unit test-transceiver test-kernel test-hostile test-path test-lab test-browser lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,7 +49,7 @@ test-kernels: setup ## load, attach and test on stock Debian kernels in QEMU; bu
 	@$(PYTHON) -m tests.kernels.run $(if $(KERNEL),--kernel $(KERNEL))
 
 test: setup lint ## trust it: everything below
-	$(MAKE) -j4 --output-sync=target test-hostile test-path test-unit test-kernel # at once: none measures time
+	$(MAKE) -j5 --output-sync=target test-hostile test-path test-transceiver test-unit test-kernel # at once: none measures time
 	$(MAKE) test-lab test-browser
 
 lint: setup ## style, types, import directions
@@ -64,8 +64,11 @@ format: ## let the formatters have their way
 	$(PYTHON) -m ruff format $(SOURCES)
 	clang-format -i bpf/*.c bpf/*.h
 
-test-unit: ## unit and property tests
-	$(PYTEST) -q tests/unit
+test-unit: ## unit and property tests, the transceiver's excepted
+	$(PYTEST) -q tests/unit --ignore=tests/unit/transceiver
+
+test-transceiver: ## unit and property tests of the transceiver
+	$(PYTEST) -q tests/unit/transceiver
 
 test-kernel: ## packet in, packet and reason out, through the real program (root)
 	$(PYTEST) -q tests/kernel

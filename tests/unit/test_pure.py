@@ -42,6 +42,7 @@ PURE = (
     "transceiver.allowance",
     "transceiver.backends.base",
     "transceiver.backends.realtime.backlog",
+    "transceiver.backends.realtime.complaints",
     "transceiver.backends.realtime.configuration",
     "transceiver.backends.realtime.names",
     "transceiver.backends.realtime.out",
