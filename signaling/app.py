@@ -19,11 +19,14 @@ from starlette.responses import JSONResponse
 
 from relayctl.wire import address
 from relayctl.wire.route_token import Key
+from signaling.access import Access
 from signaling.calls import Calls
 from signaling.config import SignalingConfig
 from signaling.control import Control
 from signaling.faces import json_offer, openai, ops, page
 from signaling.flow_path import FlowPaths
+from signaling.front import Front
+from signaling.location import Locator
 from signaling.metrics import Metrics
 from signaling.refusal import Code, Refused
 from signaling.registry import Registry
@@ -80,8 +83,9 @@ def create_app(
         redoc_url=None,
     )
     app.state.registry = registry
-    app.include_router(openai.routes(calls, FlowPaths(client, ingresses), metrics))
-    app.include_router(json_offer.routes(calls, metrics))
+    front = Front(calls, Access(), Locator(), metrics)
+    app.include_router(openai.routes(front, FlowPaths(client, ingresses)))
+    app.include_router(json_offer.routes(front))
     app.include_router(ops.routes(calls, metrics))
     app.include_router(page.routes())
     app.add_exception_handler(Refused, _refused)

@@ -13,6 +13,7 @@ from relayctl.wire.call_id import CallId, CallIdError, parse
 from relayctl.wire.cluster import Clusters, RouteError
 from relayctl.wire.route_token import Key, TokenError, open_token
 from signaling.control import DEFAULT_RETRY_S, Control, Created, Unreachable
+from signaling.location import NOWHERE, Where
 from signaling.refusal import Code, Refused
 from signaling.registry import Registry
 from signaling.session import Session
@@ -41,7 +42,15 @@ class Calls:
         self._clusters = clusters
         self._dice = dice
 
-    async def create(self, offer: str, dialect: str, session: Session | None = None) -> Created:
+    async def create(
+        self,
+        offer: str,
+        dialect: str,
+        session: Session | None = None,
+        *,
+        subject: str = "",
+        where: Where = NOWHERE,
+    ) -> Created:
         """Place a call and begin it. A transceiver that fails is skipped. Raises `Refused`."""
         tried: set[Address] = set()
         full: Refused | None = None
@@ -53,7 +62,7 @@ class Calls:
             tried.add(endpoint)
             try:
                 return await self._control.create(
-                    endpoint, offer, placement.ingress.vips, dialect, session
+                    endpoint, offer, placement.ingress.vips, dialect, session, subject
                 )
             except Unreachable:
                 self._registry.out(endpoint)

@@ -70,12 +70,15 @@ class Control:
         vips: tuple[Address, ...],
         dialect: str,
         session: Session | None = None,
+        subject: str = "",
     ) -> Created:
         """Begin a call. Raises `Refused` (`all_full` when it has no slot) or `Unreachable`."""
         body: dict[str, Any] = {"offer": offer, "vips": [address.render(vip) for vip in vips]}
         body["dialect"] = dialect
         if session:
             body["session"] = session
+        if subject:
+            body["subject"] = subject
         reply = await self._send("POST", endpoint, "", body)
         if reply.status_code != 201:
             raise _refusal(endpoint, reply, _CREATE)

@@ -5,16 +5,14 @@ The answer also has the call's `id`, so that such a client can hang up and resta
 """
 
 import json
-import time
 from typing import Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from signaling.calls import Calls
 from signaling.faces.body import read_body
-from signaling.metrics import Metrics
+from signaling.front import Front
 from signaling.offer import check_offer
 from signaling.refusal import Code, Refused
 
@@ -37,17 +35,15 @@ _JSON_BODY: dict[str, Any] = {
 }
 
 
-def routes(calls: Calls, metrics: Metrics) -> APIRouter:
+def routes(front: Front) -> APIRouter:
     """`/offer`."""
     router = APIRouter(tags=[FACE])
 
     @router.post("/offer", openapi_extra=_JSON_BODY)
     async def create(request: Request) -> JSONResponse:
+        caller = await front.admit(request)
         offer = read_json_offer(await read_body(request, "application/json"))
-        begun = time.monotonic()
-        created = await calls.create(offer, DIALECT)
-        metrics.setup_seconds.labels(FACE).observe(time.monotonic() - begun)
-        request.state.call = created.call_id.public
+        created = await front.begin(request, FACE, caller, offer, DIALECT)
         return JSONResponse(
             {"sdp": created.answer, "type": "answer", "id": created.call_id.render()}
         )

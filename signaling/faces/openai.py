@@ -5,7 +5,6 @@ Clients set their base URL to us and stay as they are. An offer may come with a 
 into one buffer. POST to the Location is an ICE restart, which the original does not have.
 """
 
-import time
 from typing import Any
 
 from fastapi import APIRouter
@@ -13,11 +12,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from relayctl.wire import address
-from signaling.calls import Calls
 from signaling.faces.body import MAX_BODY, content_type_of, read_body
 from signaling.faces.form import FORM, read_form
 from signaling.flow_path import FlowPaths
-from signaling.metrics import Metrics
+from signaling.front import Front
 from signaling.offer import read_offer
 from signaling.refusal import Code, Refused
 from signaling.session import MAX_SESSION, Session, read_session
@@ -48,18 +46,18 @@ _OFFER_BODY: dict[str, Any] = {
 }
 
 
-def routes(calls: Calls, paths: FlowPaths, metrics: Metrics) -> APIRouter:
+def routes(front: Front, paths: FlowPaths) -> APIRouter:
     """`/v1/realtime/calls` and everything below it."""
+    calls = front.calls
     router = APIRouter(prefix="/v1/realtime/calls", tags=[FACE])
 
     @router.post("", status_code=201, response_class=Response, openapi_extra=_OFFER_BODY)
     async def create(request: Request) -> Response:
+        caller = await front.admit(request)
         offer, session = await _asked(request)
         beta = "realtime=v1" in request.headers.get("openai-beta", "")
-        begun = time.monotonic()
-        created = await calls.create(offer, BETA_DIALECT if beta else DIALECT, session)
-        metrics.setup_seconds.labels(FACE).observe(time.monotonic() - begun)
-        request.state.call = created.call_id.public
+        dialect = BETA_DIALECT if beta else DIALECT
+        created = await front.begin(request, FACE, caller, offer, dialect, session)
         location = f"{router.prefix}/{created.call_id.render()}"
         return _sdp(created.answer, 201, {"Location": location})
 
