@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from tests.judges import openai_types, order
 from transceiver.events import Event
 from transceiver.session.commands import Abandon, Clear, Command, Commit, Cut, Output, Respond
 from transceiver.session.session import Session
@@ -124,3 +125,9 @@ def error(events: list[Event]) -> dict[str, Any]:
 
 def abandoned(owner: Owner) -> list[str]:
     return [each.response_id for each in owner.commands if isinstance(each, Abandon)]
+
+
+def judge(owner: Owner, ended: bool = True) -> None:
+    """Every event is one of OpenAI's, and in its place."""
+    assert [fault for event in owner.events for fault in openai_types.faults(event)] == []
+    assert order.faults(owner.events, ended=ended) == []
