@@ -4,7 +4,7 @@ PYTEST := $(PYTHON) -m pytest
 SOURCES := relayctl transceiver signaling tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-bench up down demo figures bench bench-media conversations siege fuzz test-kernels test lint format test-unit test-transceiver test-kernel test-hostile test-path test-lab test-browser lock clean
+.PHONY: help setup setup-bench up down demo figures bench bench-media bench-signaling conversations siege fuzz test-kernels test-interop test lint format test-unit test-transceiver test-kernel test-hostile test-path test-lab test-browser lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,11 +42,17 @@ siege: setup ## measure: floods, spoofing, takeover, replacement under load; bui
 conversations: setup ## measure: scripted conversations, barge-in, pauses, positions, dying backends; build/conversations/report.json (12 minutes)
 	@$(PYTHON) -m tests.conversations.run $(if $(ONLY),--only $(ONLY))
 
+bench-signaling: setup ## measure: from an offer to sound, offers per second, abandoned and malformed offers; build/bench-signaling/report.json, docs/bench-signaling
+	@$(PYTHON) -m tests.bench_signaling.run $(if $(ONLY),--only $(ONLY))
+
 fuzz: setup ## the program against the model, FRAMES=1000000 SEED=; then the codecs, SECONDS=60 each; build/fuzz/report.json
 	@$(PYTHON) -m tests.fuzz.run $(if $(FRAMES),--frames $(FRAMES)) $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
 
 test-kernels: setup ## load, attach and test on stock Debian kernels in QEMU; build/test-kernels/report.json
 	@$(PYTHON) -m tests.kernels.run $(if $(KERNEL),--kernel $(KERNEL))
+
+test-interop: setup ## real clients, unchanged, against the services; build/test-interop/report.json, docs/interop (10 minutes)
+	@$(PYTHON) -m tests.interop.run $(if $(ONLY),--only $(ONLY))
 
 test: setup lint ## trust it: everything below
 	$(MAKE) -j5 --output-sync=target test-hostile test-path test-transceiver test-unit test-kernel # at once: none measures time

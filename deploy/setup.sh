@@ -10,7 +10,11 @@ profile=${1:-dev}
 packages=(python3-venv libopus0)
 [ "$profile" = bench ] && profile=dev && packages+=(golang-go golang-github-pion-webrtc.v3-dev)
 [ "$(id -u)" = 0 ] && packages+=(python3-bpfcc libbpf1 linux-libc-dev iproute2 ethtool)
-[ "$profile" = dev ] && [ "$(id -u)" = 0 ] && packages+=(chromium firefox-esr clang-format procps)
+[ "$profile" = dev ] && [ "$(id -u)" = 0 ] && packages+=(
+    chromium firefox-esr clang-format procps redis-server
+    gstreamer1.0-plugins-bad gstreamer1.0-plugins-good gstreamer1.0-nice python3-gi python3-gst-1.0
+    gir1.2-gst-plugins-bad-1.0 # a client of the interoperability suite
+)
 
 say() { printf 'setup: %s\n' "$*"; }
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }

@@ -1,7 +1,8 @@
-"""`signaling serve`: the command line."""
+"""`signaling serve`, `signaling key`: the command line."""
 
 import logging
 import os
+import secrets
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -9,7 +10,8 @@ from typing import NoReturn
 import click
 
 from relayctl.wire.settings import SettingsError, load
-from signaling import server
+from signaling import api_keys, server
+from signaling.access_config import ApiKeySection
 from signaling.config import ENVIRONMENT, SignalingConfig
 
 FAILED = 1
@@ -58,6 +60,21 @@ def serve(
         _fail(str(error), USAGE)
     except server.StartError as error:
         _fail(str(error), USAGE if check else FAILED)
+
+
+@main.command()
+@click.argument("subject", default="default")
+def key(subject: str) -> None:
+    """Make an API key for SUBJECT. The key is shown this once; the section is for the
+    configuration, and holds its digest only."""
+    text = api_keys.render(secrets.token_bytes(api_keys.RANDOM_BYTES))
+    digest = api_keys.digest_of(text).hex()
+    try:
+        section = ApiKeySection(subject=subject, sha256=digest)
+    except ValueError:
+        _fail("SUBJECT: use up to 64 letters, digits, '.', '_', '@', '-'", USAGE)
+    click.echo(f"# key, for whoever calls: {text}")
+    click.echo(f'[[api_key]]\nsubject = "{section.subject}"\nsha256 = "{section.sha256}"')
 
 
 def _read(file: Path) -> str:

@@ -5,6 +5,7 @@ Builds, and does nothing else: configuration, keys, HTTP client, dice and log co
 
 import asyncio
 import contextlib
+import importlib.metadata
 import logging
 import random
 from collections.abc import AsyncIterator, Mapping
@@ -12,32 +13,55 @@ from collections.abc import AsyncIterator, Mapping
 import httpx
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
+from redis.asyncio import Redis
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
+from starlette.routing import Match
 
 from relayctl.wire import address
 from relayctl.wire.route_token import Key
+from signaling import access_config
 from signaling.access import Access
+from signaling.announcements import Announcements
 from signaling.calls import Calls
 from signaling.config import SignalingConfig
-from signaling.control import Control
-from signaling.faces import json_offer, openai, ops, page
+from signaling.control import INGRESS, STEERING, Control
+from signaling.control_http import Exchange
+from signaling.ephemeral_keys import InMemory, InRedis
+from signaling.faces import (
+    client_secrets,
+    described,
+    json_offer,
+    openai,
+    ops,
+    page,
+    pipecat,
+    pipecat_page,
+    sideband,
+    whip,
+)
 from signaling.flow_path import FlowPaths
 from signaling.front import Front
-from signaling.location import Locator
+from signaling.ingress_health import IngressHealth
+from signaling.location import GeoReader, Locator, client_of
 from signaling.metrics import Metrics
 from signaling.refusal import Code, Refused
 from signaling.registry import Registry
 from signaling.request_log import REQUEST_ID, RequestLog
-from signaling.steering import Transceiver
+from signaling.sidebands import Sidebands
+from signaling.steering import Fleet, Ingress, Transceiver
 
 ALLOWED_HEADERS = (
     *("authorization", "content-type", "openai-beta", "x-openai-agents-sdk"),
-    "x-request-id",
+    *("x-request-id", "if-match", "etag"),
 )
-EXPOSED_HEADERS = ("Location", "Retry-After", REQUEST_ID)
+EXPOSED_HEADERS = (
+    *("Location", "Retry-After", REQUEST_ID, INGRESS, STEERING),
+    *("ETag", "Link", "Accept-Patch", "Accept-Post", "Access-Control-Allow-Methods"),
+)
+METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS")
 PREFLIGHT_S = 600  # a browser need not ask again for so long
 
 
@@ -45,14 +69,18 @@ def create_app(
     config: SignalingConfig,
     client: httpx.AsyncClient,
     *,
+    exchange: Exchange,
     keys: Mapping[int, Key],
+    redis: Redis | None = None,
+    geoip: GeoReader | None = None,
     dice: random.Random | None = None,
     log: logging.Logger | None = None,
 ) -> FastAPI:
-    """The application. Its lifespan asks the transceivers for readiness and closes `client`."""
+    """The application. Its lifespan asks the transceivers for readiness and closes `client`
+    (of the relays), `exchange` (of the transceivers) and `redis`."""
     log = log or logging.getLogger("signaling")
     metrics = Metrics(CollectorRegistry())
-    control = Control(client, config.control_token)
+    control = Control(exchange, config.control_token)
     ingresses = tuple(section.ingress() for section in config.ingresses)
     clusters = config.routing()
 
@@ -61,40 +89,88 @@ def create_app(
         log.info("transceiver %s is %s", address.render(transceiver.endpoint), state)
         metrics.transceivers_ready.set(sum(t.ready for t in registry.transceivers()))
 
-    registry = Registry(control, config.endpoints, clusters, changed)
-    calls = Calls(control, registry, ingresses, keys, clusters, dice or random.SystemRandom())
+    def ingress_changed(ingress: Ingress, fault: str) -> None:
+        log.info("ingress %s %s", ingress.name, fault or "is healthy")
+        metrics.ingresses_down.set(len(health.down))
+
+    registry = Registry(
+        control,
+        config.endpoints,
+        clusters,
+        changed,
+        announcements=Announcements(redis, clusters) if redis is not None else None,
+        on_ignored=lambda reason, count: metrics.registry_ignored.labels(reason).inc(count),
+    )
+    metrics.registry_silent.set_function(lambda: registry.silent)
+    health = IngressHealth(client, ingresses, ingress_changed)
+    places = config.places
+    calls = Calls(
+        control,
+        registry,
+        lambda: Fleet(registry.transceivers(), ingresses, health.down, places),
+        keys,
+        clusters,
+        dice or random.Random(),
+        metrics.count_placed,
+    )
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        await registry.refresh()
-        asking = asyncio.create_task(registry.run())
+        await asyncio.gather(registry.refresh(), health.refresh())
+        asking = [asyncio.create_task(each.run()) for each in (registry, health)]
         try:
             yield
         finally:
-            asking.cancel()
-            await asyncio.gather(asking, return_exceptions=True)
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+            exchange.close()
             await client.aclose()
+            if redis is not None:
+                await redis.aclose()
 
     app = FastAPI(
         title="Ferryline signaling",
+        version=importlib.metadata.version("ferryline"),
+        description=described.SERVICE,
         lifespan=lifespan,
         redirect_slashes=False,
         docs_url=None,  # those pages load code from elsewhere; /openapi.json stays
         redoc_url=None,
     )
     app.state.registry = registry
-    front = Front(calls, Access(), Locator(), metrics)
+    rules = access_config.rules(config)
+    access = Access(
+        rules,
+        InRedis(redis) if redis is not None else InMemory(),
+        lambda request: client_of(request, config.trusted_proxies),
+    )
+    locator = Locator(
+        trusted=config.trusted_proxies,
+        geoip=geoip,
+        default=config.default_location.place,
+        regions=config.regions,
+        ignored=lambda source: metrics.location_ignored.labels(source).inc(),
+    )
+    front = Front(calls, access, locator, metrics)
     app.include_router(openai.routes(front, FlowPaths(client, ingresses)))
+    app.include_router(sideband.routes(front, Sidebands(config.control_token)))
+    app.include_router(client_secrets.routes(front))
     app.include_router(json_offer.routes(front))
+    app.include_router(pipecat.routes(front, config.ice_servers))
+    app.include_router(whip.routes(front, config.ice_servers))
     app.include_router(ops.routes(calls, metrics))
     app.include_router(page.routes())
+    if (prebuilt := pipecat_page.page()) is not None:
+        app.mount(pipecat_page.AT, prebuilt)
+    described.document(app, keys_wanted=not rules.open)
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(HTTPException, _http_exception)
     app.add_middleware(RequestLog, metrics=metrics, log=log)  # the last one added is outermost
     app.add_middleware(
         CORSMiddleware,
         allow_origins=config.cors_origins,
-        allow_methods=("GET", "POST", "PATCH", "DELETE", "OPTIONS"),
+        allow_methods=[method for method in METHODS if method != "HEAD"],
         allow_headers=ALLOWED_HEADERS,
         expose_headers=EXPOSED_HEADERS,
         max_age=PREFLIGHT_S,
@@ -110,8 +186,20 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
 async def _http_exception(request: Request, error: Exception) -> JSONResponse:
     """What the router itself refuses."""
     assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
     if error.status_code == 405:
         refused = Refused(Code.METHOD_NOT_ALLOWED, f"{request.method} is not for this path")
+        headers["Allow"] = ", ".join(_methods(request))
     else:
         refused = Refused(Code.NO_SUCH_ROUTE, "nothing is served at this path")
-    return JSONResponse(refused.body(), refused.status, dict(error.headers or {}))
+    return JSONResponse(refused.body(), refused.status, headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """Of all routes of the path: the router itself names those of the first one only."""
+    return [
+        method
+        for method in METHODS
+        for scope in [{**request.scope, "method": method}]
+        if any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
+    ]

@@ -4,8 +4,9 @@ Stateless. A call id holds the call's first route token, so with the route keys 
 the owner by opening it; there is no table of calls and no look-up.
 """
 
+import dataclasses
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from relayctl.wire.address import Address
@@ -13,13 +14,24 @@ from relayctl.wire.call_id import CallId, CallIdError, parse
 from relayctl.wire.cluster import Clusters, RouteError
 from relayctl.wire.route_token import Key, TokenError, open_token
 from signaling.control import DEFAULT_RETRY_S, Control, Created, Unreachable
+from signaling.ice import Credentials
 from signaling.location import NOWHERE, Where
 from signaling.refusal import Code, Refused
 from signaling.registry import Registry
 from signaling.session import Session
-from signaling.steering import FULL, Fleet, Ingress, place
+from signaling.steering import (
+    FULL,
+    Fleet,
+    Placement,
+    candidates,
+    join,
+    less_loaded,
+    pair,
+    place,
+)
 
-MAX_TRIES = 3  # transceivers asked for one call
+MAX_TRIES = 3  # transceivers that are offered one call
+MAX_DRAWS = 3  # pairs that turn out to take no calls, for each of these
 SOON_S = 1  # Retry-After when the fleet may be back with the next round of readiness
 
 
@@ -30,17 +42,20 @@ class Calls:
         self,
         control: Control,
         registry: Registry,
-        ingresses: tuple[Ingress, ...],
+        fleet: Callable[[], Fleet],
         keys: Mapping[int, Key],
         clusters: Clusters,
         dice: random.Random,
+        on_placed: Callable[[Placement], None] = lambda placement: None,
     ) -> None:
+        """`fleet`: as it is known now. `on_placed` is told of every call that was begun."""
         self._control = control
         self._registry = registry
-        self._ingresses = ingresses
+        self._fleet = fleet
         self._keys = keys
         self._clusters = clusters
         self._dice = dice
+        self._on_placed = on_placed
 
     async def create(
         self,
@@ -51,62 +66,83 @@ class Calls:
         subject: str = "",
         where: Where = NOWHERE,
     ) -> Created:
-        """Place a call and begin it. A transceiver that fails is skipped. Raises `Refused`."""
+        """Place a call and begin it. A transceiver that does not answer is skipped, and one that
+        cannot do it, once. Raises `Refused`."""
         tried: set[Address] = set()
-        full: Refused | None = None
-        while len(tried) < MAX_TRIES:
-            placement = place(self._fleet(), self._dice, tried)
-            if placement is None:
-                break
+        failed: Refused | None = None
+        while len(tried) < MAX_TRIES and (placement := await self._place(tried, where)):
             endpoint = placement.transceiver.endpoint
             tried.add(endpoint)
             try:
-                return await self._control.create(
+                created = await self._control.create(
                     endpoint, offer, placement.ingress.vips, dialect, session, subject
                 )
             except Unreachable:
                 self._registry.out(endpoint)
             except Refused as refused:
-                if refused.status != 503:
+                if refused.status == 503:
+                    self._registry.out(endpoint, full=True)
+                elif refused.code != Code.TRANSCEIVER_ERROR:
                     raise
-                full = refused
-                self._registry.out(endpoint, full=True)
-        raise self._nowhere(full)
+                if failed is not None:
+                    break  # many that retry make the fleet's day no better
+                failed = refused
+            else:
+                self._on_placed(placement)
+                return dataclasses.replace(
+                    created, ingress=placement.ingress.name, steering=placement.text
+                )
+        raise self._nowhere(failed)
 
-    async def restart(self, text: str, offer: str) -> str:
-        """New ICE credentials for the call of id `text`: the answer. Raises `Refused`."""
-        call_id, endpoint = self._owner(text)
+    async def restart(self, text: str, offer: str | Credentials) -> str:
+        """A later offer for the call of id `text`, or new ICE credentials alone: the answer.
+        Raises `Refused`."""
+        call_id, endpoint = self.owner(text)
         try:
             return await self._control.restart(endpoint, call_id, offer)
         except Unreachable:
-            raise _owner_gone() from None
+            raise owner_gone() from None
 
-    async def hangup(self, text: str) -> None:
-        """End the call of id `text`. Raises `Refused`."""
-        call_id, endpoint = self._owner(text)
+    async def hangup(self, text: str, subject: str = "") -> None:
+        """End the call of id `text`; of `subject`, if one is named. Raises `Refused`."""
+        call_id, endpoint = self.owner(text)
         try:
-            await self._control.end(endpoint, call_id)
+            await self._control.end(endpoint, call_id, subject)
         except Unreachable:
-            raise _owner_gone() from None
+            raise owner_gone() from None
 
     async def describe(self, text: str) -> tuple[Address, dict[str, Any]]:
         """The owner's endpoint and what it says of the call of id `text`. Raises `Refused`."""
-        call_id, endpoint = self._owner(text)
+        call_id, endpoint = self.owner(text)
         try:
             return endpoint, await self._control.describe(endpoint, call_id)
         except Unreachable:
-            raise _owner_gone() from None
+            raise owner_gone() from None
+
+    async def living(self, text: str) -> dict[str, Any]:
+        """What the owner says of the call of id `text`, which goes on. Raises `Refused`."""
+        _, call = await self.describe(text)
+        if call.get("state") == "ended":
+            raise Refused(Code.CALL_ENDED, "the call has ended")
+        return call
 
     def ready(self) -> None:
         """Raises `Refused` when a call could go nowhere now."""
         if place(self._fleet(), self._dice) is None:
             raise self._nowhere(None)
 
-    def _fleet(self) -> Fleet:
-        return Fleet(self._registry.transceivers(), self._ingresses)
+    async def _place(self, tried: Collection[Address], where: Where) -> Placement | None:
+        """As `steering.place`; what is known of the two that were drawn is made sure of."""
+        for _ in range(MAX_DRAWS):
+            free = candidates(self._fleet(), tried, where)
+            takers = await self._registry.confirm(pair(free, self._dice))
+            if takers:
+                return join(self._fleet(), less_loaded(takers), self._dice, where)
+        return None
 
-    def _owner(self, text: str) -> tuple[CallId, Address]:
-        """Forged, foreign and garbled ids look alike from outside."""
+    def owner(self, text: str) -> tuple[CallId, Address]:
+        """Who has the call of id `text`. Forged, foreign and garbled ids look alike from outside.
+        Raises `Refused`."""
         try:
             call_id = parse(text)
             route = open_token(self._keys, call_id.token.encode())
@@ -114,14 +150,17 @@ class Calls:
         except (CallIdError, TokenError, RouteError):
             raise Refused(Code.CALL_NOT_FOUND, "there is no call of this id", param="id") from None
 
-    def _nowhere(self, full: Refused | None) -> Refused:
-        if full is not None or any(t.load >= FULL for t in self._registry.transceivers()):
+    def _nowhere(self, failed: Refused | None) -> Refused:
+        if failed is not None and failed.status != 503:
+            return failed
+        fleet = self._fleet()
+        if failed is not None or any(t.load >= FULL for t in fleet.transceivers):
             return Refused(
                 Code.ALL_FULL,
                 "no transceiver has a free slot; try again later",
-                retry_after_s=(full and full.retry_after_s) or DEFAULT_RETRY_S,
+                retry_after_s=(failed and failed.retry_after_s) or DEFAULT_RETRY_S,
             )
-        if not self._ingresses:
+        if not fleet.ingresses:
             return Refused(
                 Code.NO_INGRESS,
                 "no relay is configured; add an [[ingress]] section",
@@ -134,5 +173,5 @@ class Calls:
         )
 
 
-def _owner_gone() -> Refused:
+def owner_gone() -> Refused:
     return Refused(Code.OWNER_GONE, "the transceiver that had this call does not answer")

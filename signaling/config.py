@@ -15,9 +15,18 @@ import pydantic
 from relayctl.wire import address
 from relayctl.wire.address import Address
 from relayctl.wire.cluster import Clusters
-from relayctl.wire.fields import AbsolutePath, ClusterSection
-from relayctl.wire.settings import Endpoint, Settings
-from signaling.steering import Ingress
+from relayctl.wire.fields import AbsolutePath, IpNetwork, RedisUrl
+from relayctl.wire.settings import Settings
+from signaling import access_config
+from signaling.access_config import AccessMode, ApiKeySection, LimitsSection
+from signaling.fleet_config import (
+    ClusterPlaceSection,
+    IngressSection,
+    PlaceSection,
+    TransceiverSection,
+)
+from signaling.ice_servers import IceServers
+from signaling.location import Place
 
 ENVIRONMENT = "FERRYLINE_SIGNALING_"  # prefix of the variables that override the file
 
@@ -36,36 +45,6 @@ def _to_listen(value: object) -> object:
 Listen = Annotated[Address | int, pydantic.BeforeValidator(_to_listen)]
 
 
-class TransceiverSection(Settings):
-    """Processes of one host, on ports that follow each other. An endpoint is a control address."""
-
-    endpoint: Endpoint  # of the first
-    workers: Annotated[int, pydantic.Field(ge=1, le=256)] = 1
-
-    @property
-    def endpoints(self) -> tuple[Address, ...]:
-        host, base = self.endpoint
-        return tuple((host, base + number) for number in range(self.workers))
-
-
-class IngressSection(Settings):
-    """A relay site: its VIPs and, if its admin HTTP can be reached from here, that one's URL."""
-
-    name: str
-    vips: Annotated[tuple[Endpoint, ...], pydantic.Field(min_length=1)]
-    admin: str | None = None
-
-    @pydantic.field_validator("admin")
-    @classmethod
-    def _is_url(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(r"https?://[^/?#\s]+/?", value):
-            raise ValueError("is no base URL; write it as 'http://10.2.0.1:9100'")
-        return value and value.rstrip("/")
-
-    def ingress(self) -> Ingress:
-        return Ingress(self.name, self.vips, self.admin)
-
-
 class TlsSection(Settings):
     """Certificate chain and private key, both PEM files."""
 
@@ -79,6 +58,13 @@ class SignalingConfig(Settings):
     listen: Listen = ("127.0.0.1", 8080)
     keys_file: AbsolutePath
     control_token: str = pydantic.Field(default="", repr=False)
+    redis: RedisUrl | None = pydantic.Field(default=None, repr=False)
+    access: AccessMode | None = None
+    api_keys: Annotated[
+        tuple[ApiKeySection, ...], pydantic.Field(alias="api_key", max_length=1000, repr=False)
+    ] = ()
+    allow_client_hangup: bool | None = None
+    limits: LimitsSection = LimitsSection()
     cors_origins: tuple[str, ...] = ("*",)
     tls: TlsSection | None = None
     tls_self_signed: tuple[str, ...] = ()
@@ -87,7 +73,13 @@ class SignalingConfig(Settings):
         tuple[TransceiverSection, ...], pydantic.Field(alias="transceiver")
     ] = ()
     ingresses: Annotated[tuple[IngressSection, ...], pydantic.Field(alias="ingress")] = ()
-    clusters: Annotated[tuple[ClusterSection, ...], pydantic.Field(alias="cluster", min_length=1)]
+    clusters: Annotated[
+        tuple[ClusterPlaceSection, ...], pydantic.Field(alias="cluster", min_length=1)
+    ]
+    ice_servers: Annotated[IceServers, pydantic.Field(alias="ice_server", max_length=16)] = ()
+    geoip: AbsolutePath | None = None
+    trusted_proxies: tuple[IpNetwork, ...] = ()
+    default_location: PlaceSection = PlaceSection()
 
     @pydantic.field_validator("control_token")
     @classmethod
@@ -118,6 +110,17 @@ class SignalingConfig(Settings):
 
     def routing(self) -> Clusters:
         return Clusters(section.cluster() for section in self.clusters)
+
+    @property
+    def places(self) -> dict[int, Place]:
+        """Where the clusters stand, by their ids."""
+        return {section.id: section.place for section in self.clusters}
+
+    @property
+    def regions(self) -> frozenset[str]:
+        """The names that something here bears."""
+        placed = (*self.clusters, *self.ingresses)
+        return frozenset(section.region for section in placed if section.region is not None)
 
     @property
     def tls_files(self) -> TlsSection | None:
@@ -154,6 +157,14 @@ def _faults(config: SignalingConfig) -> Iterator[str]:
         for value, count in Counter(values).items():
             if count > 1:
                 yield f"{key} = {value!r}: stands {count} times; keep one"
+    yield from access_config.faults(config, config.listen)
+    known = {section.id for section in config.clusters}
+    for ingress in config.ingresses:
+        for unknown in sorted(set(ingress.clusters) - known):
+            yield (
+                f"ingress.clusters = {unknown}: of ingress {ingress.name!r}, is no [[cluster]]; "
+                "add one of this id, or take it out"
+            )
     clusters = config.routing()
     for endpoint in config.endpoints:
         if clusters.owner(endpoint) is None:

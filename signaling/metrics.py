@@ -2,6 +2,8 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from signaling.steering import Placement
+
 SETUP_BUCKETS_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -28,3 +30,36 @@ class Metrics:
             "Transceivers that take calls.",
             registry=registry,
         )
+        self.ingresses_down = Gauge(
+            "ferryline_signaling_ingresses_down",
+            "Ingresses that clients are not sent to while there is another one.",
+            registry=registry,
+        )
+        self.steered = Counter(
+            "ferryline_signaling_steered",
+            "Calls that were begun, by where they went and why there.",
+            ["ingress", "cluster", "reason"],
+            registry=registry,
+        )
+        self.location_ignored = Counter(
+            "ferryline_signaling_location_ignored",
+            "Places of clients that were not to be understood, by who told them.",
+            ["source"],
+            registry=registry,
+        )
+        self.registry_ignored = Counter(
+            "ferryline_signaling_registry_ignored",
+            "Entries of Redis under `transceiver:` that were of no use, by why.",
+            ["reason"],
+            registry=registry,
+        )
+        self.registry_silent = Gauge(
+            "ferryline_signaling_registry_silent",
+            "1 while Redis does not answer and the last list stands.",
+            registry=registry,
+        )
+
+    def count_placed(self, placement: Placement) -> None:
+        """A call was begun there."""
+        cluster = str(placement.transceiver.cluster)
+        self.steered.labels(placement.ingress.name, cluster, placement.reason).inc()

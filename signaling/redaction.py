@@ -1,4 +1,4 @@
-"""What must not reach a log, taken out of its text: call ids, bearer tokens, ICE passwords.
+"""What must not reach a log, taken out of its text: keys, call ids, passwords, query strings.
 
 Nothing here writes such a thing in the first place; this catches what a library logs at debug level
 or puts into a traceback. Pure but for `Redacted`, the formatter that applies it.
@@ -11,10 +11,24 @@ import re
 HIDDEN = "[hidden]"
 MIN_LITERAL = 8  # characters; a shorter secret would take half the log with it
 
-_RULES = (
-    (re.compile(r"(rtc_[A-Za-z0-9_-]{24})_[A-Za-z0-9_-]{22}"), rf"\1_{HIDDEN}"),
-    (re.compile(r"(a=ice-pwd:)[A-Za-z0-9+/]+"), rf"\1{HIDDEN}"),
-    (re.compile(r"(?i)(bearer\s+)[\w.~+/=-]+"), rf"\1{HIDDEN}"),
+_IS = r"""['"]?\s*[:=,]\s*b?['"]?"""  # between a name and its value: in a header, JSON or a repr
+_RULES = tuple(
+    (re.compile(pattern, re.IGNORECASE), replacement)
+    for pattern, replacement in (
+        (r"(rtc_[a-z0-9_-]{24})_[a-z0-9_-]{22}", rf"\1_{HIDDEN}"),
+        (r"\b(ek_|sk-|openai-insecure-api-key\.)[\w.~+/=-]+", rf"\1{HIDDEN}"),
+        (r"(bearer\s+)[\w.~+/=-]+", rf"\1{HIDDEN}"),
+        (rf"(authorization{_IS}(?:basic\s+|bearer\s+)?)[^'\"\r\n]+", rf"\1{HIDDEN}"),
+        (rf"(sec-websocket-protocol{_IS})[^'\"\r\n]+", rf"\1{HIDDEN}"),
+        (
+            rf"((?:pwd|passw(?:or)?d|secret|credential|api[_-]?key){_IS})[^\s'\",;&)}}\]\\]+",
+            rf"\1{HIDDEN}",
+        ),
+        (r"([?&][\w.%-]+=)[^\s&#'\"]+", rf"\1{HIDDEN}"),
+        (rf"(query_string{_IS})[^'\"]+", rf"\1{HIDDEN}"),
+        (r"(\b[a-z][a-z0-9+.-]{0,15}://)[^\s/@'\"]*@", rf"\1{HIDDEN}@"),
+        (rf"((?:instructions|transcript){_IS})(?:[^'\"\\]|\\.)+", rf"\1{HIDDEN}"),
+    )
 )
 
 

@@ -1,16 +1,17 @@
 """Around every request: its id, one log line, its count, and an answer when the code fails.
 
 ASGI middleware. It logs the route's pattern and the call's public part, never the path itself: the
-path of a call holds its secret. Client addresses are masked.
+path of a call holds its secret. Client addresses are masked. A WebSocket has its line at its end.
 """
 
+import contextlib
 import logging
 import re
 import time
 import uuid
 from collections.abc import Callable
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,7 +23,11 @@ from signaling.refusal import Code, Refused
 
 CLIENT_GONE = 499  # nobody left to answer; only log and metrics see it
 REQUEST_ID = "X-Request-Id"
-CHANGING = frozenset({"POST", "PATCH", "DELETE"})  # what only reads is logged at debug level
+SWITCHING = 101
+FORBIDDEN = 403
+BROKEN = 1011  # RFC 6455 section 7.4.1
+WEBSOCKET = "WEBSOCKET"  # in place of a method
+TOLD = frozenset({"POST", "PATCH", "DELETE", WEBSOCKET})  # others are logged at debug level
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -44,7 +49,7 @@ class RequestLog:
         self._clock = clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
         request_id = _request_id(Headers(scope=scope).get(REQUEST_ID))
@@ -53,9 +58,12 @@ class RequestLog:
 
         async def stamped(message: Message) -> None:
             nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                MutableHeaders(scope=message)[REQUEST_ID] = request_id
+            said = _status(message)
+            if said is not None and status == 0:
+                status = said
+                if message["type"] != "websocket.close":
+                    message.setdefault("headers", [])
+                    MutableHeaders(scope=message)[REQUEST_ID] = request_id
             await send(message)
 
         try:
@@ -67,15 +75,19 @@ class RequestLog:
             if status == 0:
                 refused = Refused(Code.INTERNAL_ERROR, f"it is our fault; request id {request_id}")
                 await JSONResponse(refused.body(), refused.status)(scope, receive, stamped)
+            elif scope["type"] == "websocket":
+                with contextlib.suppress(Exception):  # it may be closed already
+                    await send({"type": "websocket.close", "code": BROKEN})
         finally:
             self._record(scope, status, request_id, self._clock() - begun)
 
     def _record(self, scope: Scope, status: int, request_id: str, seconds: float) -> None:
+        method = scope.get("method", WEBSOCKET)
         self._metrics.requests.labels(_face(scope), str(status)).inc()
         self._log.log(
-            logging.INFO if scope["method"] in CHANGING else logging.DEBUG,
+            logging.INFO if method in TOLD else logging.DEBUG,
             "%s %s %d %.1fms request=%s call=%s client=%s",
-            scope["method"],
+            method,
             _pattern(scope),
             status,
             seconds * 1000,
@@ -85,6 +97,18 @@ class RequestLog:
         )
 
 
+def _status(message: Message) -> int | None:
+    """The HTTP status that the message begins an answer with."""
+    match message["type"]:
+        case "http.response.start" | "websocket.http.response.start":
+            return int(message["status"])
+        case "websocket.accept":
+            return SWITCHING
+        case "websocket.close":
+            return FORBIDDEN  # of one that was not accepted
+    return None
+
+
 def _request_id(given: str | None) -> str:
     if given is not None and _REQUEST_ID.fullmatch(given):
         return given
@@ -92,6 +116,9 @@ def _request_id(given: str | None) -> str:
 
 
 def _face(scope: Scope) -> str:
+    """Of the route; a WebSocket's has no tags, and its face says so itself."""
+    if face := scope.get("state", {}).get("face"):
+        return str(face)
     route = scope.get("route")
     return str(route.tags[0]) if route is not None and getattr(route, "tags", None) else "none"
 
@@ -102,9 +129,12 @@ def _pattern(scope: Scope) -> str:
 
 
 def _call(scope: Scope) -> str:
-    """The public part of the call id: of the path, or of the call that was begun."""
+    """The public part of the call id: of the path or query, or of the call that was begun."""
     begun = scope.get("state", {}).get("call")
+    given = scope.get("path_params", {}).get("call_id")
+    if given is None:
+        given = QueryParams(scope.get("query_string", b"")).get("call_id", "")
     try:
-        return begun or parse(scope.get("path_params", {}).get("call_id", "")).public
+        return begun or parse(given).public
     except CallIdError:
         return "-"

@@ -8,24 +8,43 @@ import datetime
 import errno
 import logging
 import random
+import resource
 import socket
 import ssl
 import sys
+from urllib.parse import unquote, urlsplit
 
 import httpx
 import uvicorn
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 
 from relayctl.wire import address
 from relayctl.wire.route_token import Key, KeyFileError, parse_keys
-from signaling import certificate
+from signaling import access_config, certificate
+from signaling.accepting import Server
 from signaling.app import create_app
 from signaling.config import SignalingConfig, TlsSection
+from signaling.control_http import ControlHttp
+from signaling.faces.sideband import MAX_MESSAGE
+from signaling.gate import Gate
+from signaling.location import GeoReader, LocationError, open_geoip
 from signaling.redaction import Redacted
 
 BACKLOG = 1024
+SPARE_FILES = 512  # for connections of ours, logs and libraries
+MIN_CONNECTIONS = 16
 GRACE_S = 5  # requests under way get so long at the end
+PING_S = 20.0  # between pings of a sideband, and until an unanswered one ends it
 # an idle connection ends before the other side (5 s) closes it under a request
 LIMITS = httpx.Limits(max_connections=256, max_keepalive_connections=64, keepalive_expiry=3.0)
+
+REDIS_CONNECTIONS = 64
+REDIS_TIMEOUT_S = 1.0  # behind the deadlines of those who use it
+
+# they tell each request they make, with its headers, and each message
+TALKATIVE = ("httpx", "httpcore", "websockets")
 
 log = logging.getLogger("signaling")
 
@@ -38,6 +57,7 @@ def check(config: SignalingConfig) -> dict[int, Key]:
     """The route keys, once all files the configuration names are good. Raises `StartError`."""
     if config.tls is not None:
         _load_chain(config.tls)
+    _geoip(config)
     try:
         return parse_keys(config.keys_file.read_text())
     except PermissionError as error:
@@ -56,12 +76,22 @@ def serve(config: SignalingConfig, level: int = logging.INFO) -> None:
     keys = check(config)
     tls = _tls(config)
     listening = listen(config.listen)
+    _expect_guarded(config, listening)
     # an environment's proxy must not see what goes to transceivers and relays
     client = httpx.AsyncClient(trust_env=False, limits=LIMITS)
-    app = create_app(config, client, keys=keys, dice=random.SystemRandom(), log=log)
+    app = create_app(
+        config,
+        client,
+        exchange=ControlHttp(),
+        keys=keys,
+        dice=random.Random(),
+        redis=_redis(config),
+        geoip=_geoip(config),
+        log=log,
+    )
     scheme = "https" if tls else "http"
     log.info("listening on %s://%s", scheme, address.render(listening.getsockname()[:2]))
-    uvicorn.Server(
+    Server(
         uvicorn.Config(
             app,
             log_config=None,
@@ -69,20 +99,85 @@ def serve(config: SignalingConfig, level: int = logging.INFO) -> None:
             proxy_headers=False,
             server_header=False,
             lifespan="on",
+            ws="websockets-sansio",
+            ws_max_size=MAX_MESSAGE,
+            ws_per_message_deflate=False,  # its memory, for each
+            ws_ping_interval=PING_S,
+            ws_ping_timeout=PING_S,
             timeout_graceful_shutdown=GRACE_S,
-            ssl_certfile=str(tls.cert) if tls else None,
-            ssl_keyfile=str(tls.key) if tls else None,
-        )
+        ),
+        _gate(config),
+        tls,
     ).run(sockets=[listening])
+
+
+def _expect_guarded(config: SignalingConfig, listening: socket.socket) -> None:
+    """An inherited socket may be open to others. Raises `StartError`."""
+    is_ip = listening.family in (socket.AF_INET, socket.AF_INET6)
+    host = listening.getsockname()[0] if is_ip else "::"
+    if access_config.unguarded(config, host):
+        raise StartError(access_config.UNGUARDED)
+
+
+def _gate(config: SignalingConfig) -> Gate:
+    """As many connections as are configured, if the process may have so many files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    limit = max(min(config.limits.connections, hard - SPARE_FILES), MIN_CONNECTIONS)
+    if limit < config.limits.connections:
+        log.warning("at most %d connections: the process may open %d files", limit, hard)
+    return Gate(limit, config.limits.connections_per_address, config.trusted_proxies)
+
+
+def _redis(config: SignalingConfig) -> Redis | None:
+    """Connects when it is first used. Whoever uses it sets the deadline; a connection that broke
+    meanwhile is tried again once, at once."""
+    if config.redis is None:
+        return None
+    try:
+        pool = BlockingConnectionPool.from_url(
+            config.redis,
+            max_connections=REDIS_CONNECTIONS,
+            timeout=REDIS_TIMEOUT_S,  # for a connection that is free
+            socket_connect_timeout=REDIS_TIMEOUT_S,
+            socket_timeout=REDIS_TIMEOUT_S,
+            retry=Retry(NoBackoff(), 1),
+        )
+    except ValueError as error:  # of what stands behind `?`
+        raise StartError(f"redis: {error}") from None
+    return Redis.from_pool(pool)  # which it closes
+
+
+def _geoip(config: SignalingConfig) -> GeoReader | None:
+    if config.geoip is None:
+        return None
+    try:
+        return open_geoip(config.geoip)
+    except LocationError as error:
+        raise StartError(f"geoip = '{config.geoip}': {error}") from None
 
 
 def configure_log(config: SignalingConfig, level: int) -> None:
     """Log to standard error, with every secret of ours taken out."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Redacted((config.control_token,)))
+    handler.setFormatter(Redacted(secrets_of(config)))
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    for library in ("httpx", "httpcore"):  # they tell each request they make
+    for library in TALKATIVE:
         logging.getLogger(library).setLevel(max(level, logging.WARNING))
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)  # it warns of what anybody sends
+    logging.getLogger("uvicorn.error").addFilter(is_no_refusal)
+
+
+def is_no_refusal(record: logging.LogRecord) -> bool:
+    """uvicorn takes a WebSocket that was refused, by a whole HTTP answer, for one forgotten."""
+    return "without completing handshake" not in str(record.msg)
+
+
+def secrets_of(config: SignalingConfig) -> tuple[str, ...]:
+    """What no log line may hold."""
+    password = urlsplit(config.redis or "").password or ""
+    return config.control_token, password, unquote(password)
 
 
 def listen(where: address.Address | int) -> socket.socket:
@@ -117,7 +212,7 @@ def _inherited(fd: int) -> socket.socket:
     return inherited
 
 
-def _tls(config: SignalingConfig) -> TlsSection | None:
+def _tls(config: SignalingConfig) -> ssl.SSLContext | None:
     files = config.tls_files
     if files is not None and config.tls_self_signed:
         now = datetime.datetime.now(datetime.UTC)
@@ -126,17 +221,17 @@ def _tls(config: SignalingConfig) -> TlsSection | None:
         except OSError as error:
             raise StartError(f"state_dir = '{config.state_dir}': {error.strerror}") from None
         log.info("self-signed certificate %s, SHA-256 %s", files.cert, fingerprint)
-    if files is not None:
-        _load_chain(files)
-    return files
+    return _load_chain(files) if files is not None else None
 
 
-def _load_chain(files: TlsSection) -> None:
+def _load_chain(files: TlsSection) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(files.cert, files.key)
+        context.load_cert_chain(files.cert, files.key)
     except ssl.SSLError as error:
         raise StartError(
             f"tls: '{files.cert}' and '{files.key}' are no PEM pair: {error.reason}"
         ) from None
     except OSError as error:
         raise StartError(f"tls: '{files.cert}' or '{files.key}': {error.strerror}") from None
+    return context

@@ -13,9 +13,10 @@ from typing import Any
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
 
 from relayctl.wire import address
 from relayctl.wire.address import Address, AddressError
@@ -24,12 +25,15 @@ from transceiver.calls import CallError, Calls, Reason
 from transceiver.dialects.choice import DialectName
 from transceiver.dialects.reading import WANTED, fits, loads
 from transceiver.sdp import SdpError
+from transceiver.sideband import MAX_SIDEBANDS, Sideband
 
 MAX_BODY = 256 * 1024  # bytes; offers are below 10 KiB
 MAX_SESSION = 64 * 1024
 MAX_VIPS = 4
 MAX_SUBJECT = 128  # characters
 RETRY_AFTER_S = 1
+
+SIDEBAND_DIALECTS = (DialectName.REALTIME, DialectName.REALTIME_BETA)
 
 _STATUS = {Reason.UNKNOWN: 404, Reason.ENDED: 410}
 
@@ -73,19 +77,38 @@ def create_app(
         return JSONResponse({"id": call_id, "answer": answer}, 201)
 
     async def restart(request: Request) -> Response:
-        body = await _body(request)
-        return JSONResponse({"answer": calls.restart(_call_id(request), _text(body, "offer"))})
+        call_id, body = _call_id(request), await _body(request)
+        if "ice" in body:
+            answer = calls.restart_ice(call_id, *_credentials(body["ice"]))
+        else:
+            answer = calls.restart(call_id, _text(body, "offer"))
+        return JSONResponse({"answer": answer})
 
     async def finish(request: Request) -> Response:
         calls.finish(_call_id(request))
         return Response(status_code=202)
 
     async def hang_up(request: Request) -> Response:
-        calls.hang_up(_call_id(request))
+        calls.hang_up(_call_id(request), request.query_params.get("subject"))
         return Response(status_code=204)
 
     async def describe(request: Request) -> Response:
         return JSONResponse(calls.describe(_call_id(request)))
+
+    async def events(socket: WebSocket) -> None:
+        authorize(socket)
+        dialect = calls.sideband(_sideband_dialect(socket))
+        call = calls.find(_call_id(socket), socket.query_params.get("subject"))
+        if call.watchers >= MAX_SIDEBANDS:
+            detail = f"{MAX_SIDEBANDS} sidebands follow the call already; close one"
+            raise ApiError(429, "too_many_sidebands", detail)
+        sideband = Sideband(socket, dialect)
+        line = call.watch(sideband)
+        try:
+            await socket.accept()
+            await sideband.run(lambda event: line.prompt(event, calls.now()))
+        finally:
+            line.unwatch(sideband)
 
     async def begin_drain(request: Request) -> Response:
         drain()
@@ -107,10 +130,13 @@ def create_app(
     async def metrics(request: Request) -> Response:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
+    def authorize(request: HTTPConnection) -> None:
+        if token and not _knows(request, token):
+            raise ApiError(401, "unauthorized", "want `Authorization: Bearer <control_token>`")
+
     def guarded(handler: Handler) -> Handler:
         async def authorized(request: Request) -> Response:
-            if token and not _knows(request, token):
-                raise ApiError(401, "unauthorized", "want `Authorization: Bearer <control_token>`")
+            authorize(request)
             return await handler(request)
 
         return authorized
@@ -122,6 +148,7 @@ def create_app(
             Route("/v1/calls/{id}/finish", guarded(finish), methods=["POST"]),
             Route("/v1/calls/{id}", guarded(hang_up), methods=["DELETE"]),
             Route("/v1/calls/{id}", guarded(describe), methods=["GET"]),
+            WebSocketRoute("/v1/calls/{id}/events", events),
             Route("/v1/drain", guarded(begin_drain), methods=["POST"]),
             Route("/v1/status", guarded(show_status), methods=["GET"]),
             Route("/healthz", healthz),
@@ -140,12 +167,12 @@ def create_app(
     )
 
 
-def _knows(request: Request, token: str) -> bool:
+def _knows(request: HTTPConnection, token: str) -> bool:
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     return scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), token.encode())
 
 
-def _call_id(request: Request) -> str:
+def _call_id(request: HTTPConnection) -> str:
     return str(request.path_params["id"])
 
 
@@ -169,6 +196,13 @@ def _text(body: dict[str, Any], param: str) -> str:
     if not isinstance(value, str) or _SURROGATE.search(value):
         raise ApiError(400, "invalid_parameter", f"{param}: want text", param)
     return value
+
+
+def _credentials(ice: object) -> tuple[str, str]:
+    """ICE username fragment and password of the client."""
+    if not isinstance(ice, dict):
+        raise ApiError(400, "invalid_parameter", "ice: want an object with ufrag and pwd", "ice")
+    return _text(ice, "ufrag"), _text(ice, "pwd")
 
 
 def _vips(body: dict[str, Any]) -> tuple[Address, ...]:
@@ -204,12 +238,18 @@ def _session(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dialect(body: dict[str, Any]) -> DialectName:
-    name = body.get("dialect", DialectName.REALTIME)
-    try:
-        return DialectName(name)
-    except ValueError:
-        known = ", ".join(DialectName)
-        raise ApiError(400, "unknown_dialect", f"want one of {known}", "dialect") from None
+    return _one_of(tuple(DialectName), body.get("dialect", DialectName.REALTIME))
+
+
+def _sideband_dialect(socket: WebSocket) -> DialectName:
+    return _one_of(SIDEBAND_DIALECTS, socket.query_params.get("dialect", DialectName.REALTIME))
+
+
+def _one_of(known: tuple[DialectName, ...], name: object) -> DialectName:
+    for dialect in known:
+        if dialect == name:
+            return dialect
+    raise ApiError(400, "unknown_dialect", f"want one of {', '.join(known)}", "dialect")
 
 
 def _error(

@@ -16,10 +16,10 @@ from transceiver import ice
 from transceiver.dialects.base import Dialect
 from transceiver.handshake import examine
 from transceiver.lifecycle import End, State, Timeline
-from transceiver.line import Line
+from transceiver.line import Line, Watcher
 from transceiver.masking import mask
 from transceiver.reach import News, Reach
-from transceiver.sdp import Offer, same_bundle
+from transceiver.sdp import Offer, continued
 from transceiver.sdp_answer import Local, answer
 from transceiver.stream import Stream
 from transceiver.surroundings import Surroundings
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 class Call:
     """`local` is our side of the first answer, `born` when the offer arrived (the mux's clock),
     `dialect_of` makes the dialect of a data channel from its label, `session` is what the call's
-    maker asked its backend for, `on_end` is told the end."""
+    maker asked its backend for, `subject` on whose behalf, `on_end` is told the end."""
 
     def __init__(
         self,
@@ -45,8 +45,10 @@ class Call:
         session: Mapping[str, Any],
         born: float,
         on_end: Callable[["Call"], None],
+        subject: str = "",
     ) -> None:
         self.id = call_id
+        self.subject = subject
         self.vips = frozenset(local.candidates)
         self.state = State.NEW
         self.reason: End | None = None
@@ -76,27 +78,52 @@ class Call:
         """Listen for the client's checks; returns the SDP answer."""
         text = answer(self._offer, self._local)
         self._mux.attach(self, self._local.ufrag)
-        if self._offer.audio.ssrc is not None:
-            self._mux.table.claims(self._offer.audio.ssrc, self, proven=False)
+        self._claim()
         self._step("answer")
         self._plan(self._born)
         return text
 
     def restart(self, offer: Offer, ufrag: str, pwd: str) -> str:
-        """ICE restart: the answer to `offer` with new credentials of ours.
+        """The answer to a later offer of the client.
 
-        Raises `SdpError` if the offer is for another bundle."""
-        same_bundle(self._offer, offer)
+        New credentials in it are an ICE restart (RFC 8839 section 4.4.1.1.1), answered with the
+        new ones of ours, `ufrag` and `pwd`. With credentials that are in use, also those of a
+        restart that the client asks for a second time or takes back, ICE stays as it is.
+
+        Raises `SdpError` if the offer is of another call; then nothing has changed."""
+        offer = continued(self._offer, offer)
+        used = self._reach.agent.answering(offer.ufrag, offer.pwd)
+        chosen = used or ice.Credentials(ufrag, pwd, offer.ufrag, offer.pwd)
         local = dataclasses.replace(
-            self._local, ufrag=ufrag, pwd=pwd, version=self._local.version + 1
+            self._local, ufrag=chosen.ufrag, pwd=chosen.pwd, version=self._local.version + 1
         )
         text = answer(offer, local)
         self._offer, self._local = offer, local
+        self._claim()
+        if self._stream is not None:
+            self._stream.follow(offer)
         now = self._mux.clock()
-        self._reach.restart(ice.Credentials(ufrag, pwd, offer.ufrag, offer.pwd), now)
+        if used is None:
+            self._reach.restart(chosen, now)
         self._plan(now)
-        log.info("call %s restarts", self.id.public)
+        log.info("call %s %s", self.id.public, "renegotiates" if used else "restarts")
         return text
+
+    @property
+    def offer(self) -> Offer:
+        """The client's latest."""
+        return self._offer
+
+    @property
+    def watchers(self) -> int:
+        return 0 if self._line is None else self._line.watchers
+
+    def watch(self, watcher: Watcher) -> Line:
+        """Let `watcher` follow the call from now on; what it says goes to `prompt`. The backend
+        gets ready, if it has not: whoever watches is no stranger."""
+        line = self._open_line()
+        line.watch(watcher)
+        return line
 
     def stun(self, payload: bytes, path: Hashable, via: Address, now: float) -> str | None:
         """Take a STUN datagram; None if it was authentic, else the reason to count."""
@@ -189,6 +216,8 @@ class Call:
         return {
             "id": self.id.render(),
             **self._reach.describe(self._local.candidates[0]),
+            "version": self._local.version,
+            "client_ufrag": self._offer.ufrag,
             "backend": self._around.backend,
             "session": None if self._line is None else self._line.session_id,
             "packets": {way: statistics.get(f"packets_{way}", 0) for way in ("up", "down")},
@@ -197,6 +226,11 @@ class Call:
             "statistics": statistics,
             "timeline": dataclasses.asdict(self.timeline),
         }
+
+    def _claim(self) -> None:
+        """The source that the client will speak as finds this call from an unknown path."""
+        if self._offer.audio.ssrc is not None:
+            self._mux.table.claims(self._offer.audio.ssrc, self, proven=False)
 
     def _plan(self, now: float) -> None:
         """Tell the wheel when something is due next. Deadlines that moved away meanwhile cost a
@@ -224,8 +258,10 @@ class Call:
             case ice.Dead():
                 self.end(End.CONSENT_LOST)
 
-    def _open_line(self) -> None:
+    def _open_line(self) -> Line:
         """Let the backend get ready while ICE and DTLS go on."""
+        if self._line is not None:
+            return self._line
         self._line = Line(
             self._around.make_backend,
             self._session,
@@ -236,6 +272,7 @@ class Call:
         )
         if self.state is State.ENDED:  # by the backend itself
             self._line.close()
+        return self._line
 
     def _select(self, now: float) -> None:
         assert self._line is not None  # the client's check came before its answer to ours
@@ -267,6 +304,8 @@ class Call:
         self._around.observe(phase, elapsed)
         if phase == "dtls":
             self._enter(State.CONNECTED)
+            if self._line is not None:
+                self._line.connected(self._mux.clock())
 
     def _enter(self, state: State) -> None:
         self.state = state

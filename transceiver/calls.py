@@ -12,10 +12,12 @@ from relayctl.wire.address import Address
 from relayctl.wire.call_id import CallId, CallIdError, parse
 from transceiver.admission import Admission, Refused
 from transceiver.call import Call
+from transceiver.dialects import realtime
+from transceiver.dialects.base import Dialect
 from transceiver.dialects.choice import DialectName, asked_for, choose
 from transceiver.lifecycle import End, State
 from transceiver.minting import Minter
-from transceiver.sdp import parse_offer
+from transceiver.sdp import Offer, parse_offer, with_credentials
 from transceiver.sdp_answer import Local
 from transceiver.surroundings import Surroundings
 
@@ -43,6 +45,7 @@ class CallError(LookupError):
 @dataclass(frozen=True, slots=True)
 class _Ended:
     id: CallId
+    subject: str
     at: float
     shown: dict[str, object]
 
@@ -112,6 +115,7 @@ class Calls:
             asked_for(dialect, session or {}),
             born,
             self._forget,
+            subject,
         )
         answer = call.begin()
         self._live[token] = call
@@ -120,14 +124,19 @@ class Calls:
 
     def restart(self, call_id: str, offer: str) -> str:
         """The answer of an ICE restart. Raises `CallError` and `SdpError`."""
-        call = self.find(call_id)
-        return call.restart(
-            parse_offer(offer), self._minter.mint(self._around.mux.clock()), self._pwd()
-        )
+        return self._restart(self.find(call_id), parse_offer(offer))
 
-    def hang_up(self, call_id: str) -> None:
-        """Raises `CallError`."""
-        self.find(call_id).end(End.HANGUP)
+    def restart_ice(self, call_id: str, ufrag: str, pwd: str) -> str:
+        """As `restart`, when the client names new credentials and nothing else: the answer."""
+        call = self.find(call_id)
+        return self._restart(call, with_credentials(call.offer, ufrag, pwd))
+
+    def _restart(self, call: Call, offer: Offer) -> str:
+        return call.restart(offer, self._minter.mint(self._around.mux.clock()), self._pwd())
+
+    def hang_up(self, call_id: str, subject: str | None = None) -> None:
+        """Raises `CallError`, as `find`."""
+        self.find(call_id, subject).end(End.HANGUP)
 
     def finish(self, call_id: str) -> None:
         """Hang up once the backend has said its last words. Raises `CallError`."""
@@ -138,12 +147,23 @@ class Calls:
         found = self._find(call_id)
         return found.shown if isinstance(found, _Ended) else found.describe()
 
-    def find(self, call_id: str) -> Call:
-        """Raises `CallError`."""
+    def find(self, call_id: str, subject: str | None = None) -> Call:
+        """The call, if it is that of `subject`; None: whoever's. Raises `CallError`: who asks for
+        another's call does not learn that there is one."""
         found = self._find(call_id)
+        if subject is not None and found.subject != subject:
+            raise CallError(Reason.UNKNOWN, f"no call {found.id.public}")
         if isinstance(found, _Ended):
             raise CallError(Reason.ENDED, f"the call ended: {found.shown['reason']}")
         return found
+
+    def sideband(self, dialect: DialectName) -> Dialect:
+        """What a sideband speaks, whatever the client's channel does."""
+        return choose(dialect, realtime.LABEL, self._around.new_id, self._around.stamp)
+
+    def now(self) -> float:
+        """The calls' own time, in seconds."""
+        return self._around.mux.clock()
 
     def finish_all(self) -> None:
         """Let every backend say its last words."""
@@ -169,7 +189,7 @@ class Calls:
         self._live.pop(call.id.token, None)
         self._waiting.pop(call.id.token, None)
         now = self._around.mux.clock()
-        self._ended[call.id.token] = _Ended(call.id, now, call.describe())
+        self._ended[call.id.token] = _Ended(call.id, call.subject, now, call.describe())
         self._expire()
 
     def _expire(self) -> None:

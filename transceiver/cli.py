@@ -114,6 +114,12 @@ def _configure_log(level: str, mark: str) -> None:
         format=f"%(asctime)s{mark} %(levelname)s %(name)s %(message)s",
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it tells its own start and stop
+    logging.getLogger("uvicorn.error").addFilter(_is_no_refusal)
+
+
+def _is_no_refusal(record: logging.LogRecord) -> bool:
+    """uvicorn takes a WebSocket that was refused, by a whole HTTP answer, for one forgotten."""
+    return "without completing handshake" not in str(record.msg)
 
 
 def _read(file: Path) -> str:

@@ -11,7 +11,7 @@ import pydantic
 
 from relayctl.wire.address import Address
 from relayctl.wire.cluster import IPV4_PREFIX
-from relayctl.wire.fields import AbsolutePath, IpNetwork, Prefix
+from relayctl.wire.fields import AbsolutePath, IpNetwork, Prefix, RedisUrl
 from relayctl.wire.settings import Endpoint, Settings
 from transceiver.backend_config import (
     EchoSection,
@@ -39,6 +39,7 @@ class TransceiverConfig(Settings):
     keys_file: AbsolutePath
     mint: Annotated[int, pydantic.Field(ge=0, le=31)]
     control_token: str = ""
+    redis: RedisUrl | None = pydantic.Field(default=None, repr=False)
     workers: Annotated[int, pydantic.Field(ge=1, le=256)] = 1
     capacity: Annotated[int, pydantic.Field(ge=1, le=100_000)] | None = None
     max_lateness_ms: Annotated[float, pydantic.Field(gt=0, le=10_000)] = 20.0

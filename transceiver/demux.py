@@ -13,6 +13,7 @@ C = TypeVar("C")
 K = TypeVar("K")
 
 MAX_CLAIMS = 4  # calls that one SSRC may select; each costs one SRTP authentication
+MAX_OFFERED = 16  # SSRCs of one call that it claims without proof: a new one with each offer
 
 Key = Hashable
 
@@ -100,6 +101,8 @@ class Demux(Generic[C]):
 
     def claims(self, ssrc: int, call: C, *, proven: bool) -> None:
         """`call` says that it receives `ssrc`; `proven`: SRTP of that source was authentic."""
+        if not proven and len(self._ssrcs.get(call, ())) >= MAX_OFFERED:
+            return
         calls = self._by_ssrc.setdefault(ssrc, [])
         if proven and call in calls:
             calls.remove(call)

@@ -26,7 +26,7 @@ if it is the first packet of it. A bare tuple: there is one for each packet."""
 
 
 class Media:
-    """`timer` has work at `deadline`. `sends`: False for a client that does not listen."""
+    """`timer` has work at `deadline`. `sends`: False while the client does not listen."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Media:
         self._sources: dict[int, Reception] = {}
         self._source: Reception | None = None  # the one that came last
         self._report_due = clock() + FIRST_REPORT_S
-        self._sends = sends
+        self.sends = sends
         self._pacer = pacer
         self._crash = crash
         self._speaker: Speaker | None = None
@@ -136,7 +136,7 @@ class Media:
 
     def send(self, payload: bytes, timestamp: int, marker: bool) -> None:
         """For the backend, see `Outlet`."""
-        if self._paused or not self._sends:
+        if self._paused or not self.sends:
             return
         sequence = self._sequence
         self._sequence = (sequence + 1) & 0xFFFF

@@ -84,6 +84,7 @@ class Metrics(Collector):
         yield CounterMetricFamily(
             f"{PREFIX}_path_moves", "Calls that moved to another path.", counts.moves
         )
+        yield _by("result", "registrations", "Writings of our key in Redis.", counts.registrations)
         yield from _conversations(counts)
 
     def _late(self) -> Metric:

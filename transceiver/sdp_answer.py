@@ -41,18 +41,18 @@ def setup_of(offer: Offer) -> Setup:
 def answer(offer: Offer, local: Local) -> str:
     """The SDP answer, with CRLF. Raises `ValueError` unless there is one candidate per family."""
     candidates = _by_preference(local.candidates)
-    accepted: dict[int, Audio | Application] = {offer.audio.index: offer.audio}
-    if offer.application is not None:
-        accepted[offer.application.index] = offer.application
-    lines = list(_session(offer, local, accepted))
+    accepted = {section.index: section for section in offer.accepted}
+    lines = list(_session(offer, local))
     for index, section in enumerate(offer.sections):
         if index in accepted:
-            first = index == min(accepted)
-            lines += _accept(offer, local, accepted[index], candidates, with_candidates=first)
+            lines += _accept(offer, local, accepted[index], candidates[-1])
         else:
             lines += [f"m={section.kind} 0 {section.protocol} {section.format}"]
             lines += ["c=IN IP4 0.0.0.0", "a=inactive"]
             lines += _mid(section.mid)
+        lines += _transport(offer, local)
+        if index == offer.accepted[0].index:
+            lines += _candidates(candidates)
     return "\r\n".join(lines) + "\r\n"
 
 
@@ -65,14 +65,13 @@ def _by_preference(candidates: tuple[Address, ...]) -> list[Address]:
     return ordered
 
 
-def _session(offer: Offer, local: Local, accepted: dict[int, Audio | Application]) -> Iterator[str]:
+def _session(offer: Offer, local: Local) -> Iterator[str]:
     yield "v=0"
     yield f"o=- {local.session_id} {local.version} IN IP4 0.0.0.0"
     yield "s=-"
     yield "t=0 0"
     if offer.bundle:
-        mids = [accepted[index].mid or "" for index in sorted(accepted)]
-        yield "a=group:BUNDLE " + " ".join(mids)
+        yield "a=group:BUNDLE " + " ".join(section.mid or "" for section in offer.accepted)
     yield "a=ice-options:ice2"
     yield "a=msid-semantic: WMS *"
 
@@ -81,11 +80,10 @@ def _accept(
     offer: Offer,
     local: Local,
     section: Audio | Application,
-    candidates: list[Address],
-    *,
-    with_candidates: bool,
+    address: Address,
 ) -> Iterator[str]:
-    host, port = candidates[-1]  # the IPv4 one if any: what old clients read
+    """`address` is the IPv4 one if there is any: what old clients read."""
+    host, port = address
     protocol = offer.sections[section.index].protocol
     connection = f"c=IN {'IP6' if ':' in host else 'IP4'} {host}"
     if isinstance(section, Audio):
@@ -104,12 +102,15 @@ def _accept(
             else (f"a=sctp-port:{SCTP_PORT}")
         )
         yield f"a=max-message-size:{MAX_MESSAGE_SIZE}"
+
+
+def _transport(offer: Offer, local: Local) -> Iterator[str]:
+    """In every section: webrtcbin wants it in rejected ones too, and old clients look nowhere
+    else."""
     yield f"a=ice-ufrag:{local.ufrag}"
     yield f"a=ice-pwd:{local.pwd}"
     yield f"a=fingerprint:{local.fingerprint}"
     yield f"a=setup:{setup_of(offer)}"
-    if with_candidates:
-        yield from _candidates(candidates)
 
 
 def _mid(mid: str | None) -> list[str]:

@@ -13,13 +13,18 @@ import secrets
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 import uvicorn
 import uvloop
 from prometheus_client import CollectorRegistry
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 
 from relayctl.wire import address
+from relayctl.wire.registration import Registration
 from transceiver import codec_speed, host, sctp
 from transceiver.admission import Admission, capacity_for
 from transceiver.aiortc_parts import AiortcError
@@ -38,10 +43,13 @@ from transceiver.lifeline import Beat
 from transceiver.metrics import Metrics
 from transceiver.mux import Mux
 from transceiver.recogniser import RecogniserError
+from transceiver.registration import Registrar
+from transceiver.sideband import MAX_MESSAGE
 from transceiver.surroundings import Surroundings
 from transceiver.turns.vad import VadError
 
 GRACE_S = 1  # for HTTP requests under way at the end
+PING_S = 20.0  # between pings of a sideband, and until an unanswered one ends it
 
 log = logging.getLogger("transceiver")
 
@@ -88,8 +96,9 @@ class Transceiver:
             setup_s=config.setup_s,
         )
         self.calls = Calls(around, minter, admission)
-        self.drain = Drain(self.calls, config.drain_s, admission.close, self.calls.finish_all)
+        self.drain = Drain(self.calls, config.drain_s, self._close, self.calls.finish_all)
         self._version = importlib.metadata.version("ferryline")
+        self._registrar = self._make_registrar(config)
         self._http: _Http | None = None
         self._serving: asyncio.Task[None] | None = None
 
@@ -111,29 +120,29 @@ class Transceiver:
                 proxy_headers=False,
                 server_header=False,
                 lifespan="off",
+                ws="websockets-sansio",
+                ws_max_size=MAX_MESSAGE,
+                ws_per_message_deflate=False,  # its memory, for each
+                ws_ping_interval=PING_S,
+                ws_ping_timeout=PING_S,
                 timeout_graceful_shutdown=GRACE_S,
             )
         )
         self._serving = asyncio.create_task(self._http.serve(sockets=[self._control]))
+        if self._registrar is not None:
+            self._registrar.start()
         capacity = self.calls.admission.capacity
         log.info("listening on %s for %d calls", address.render(self._config.listen), capacity)
 
     def status(self) -> dict[str, object]:
-        """What a registry of transceivers wants to know."""
-        admission = self.calls.admission
-        return {
-            "endpoint": address.render(self._config.listen),
-            "cluster": self._config.cluster,
-            "calls": len(self.calls),
-            "capacity": admission.capacity,
-            "lateness_ms": round(self.pacer.quantile(0.99) * 1000, 1),
-            "draining": admission.draining,
-            "backend": self._config.backend,
-            "version": self._version,
-        }
+        """What an operator wants to know."""
+        endpoint, backend = address.render(self._config.listen), self._config.backend
+        return {"endpoint": endpoint, **asdict(self._figures()), "backend": backend}
 
     async def stop(self) -> None:
         """Close_notify to every call, then let requests under way finish."""
+        if self._registrar is not None:
+            await self._registrar.stop()
         self.calls.end_all()
         self._backends.close()
         if self._http is not None and self._serving is not None:
@@ -142,6 +151,32 @@ class Transceiver:
         self.pacer.stop()
         self.mux.stop()
         self._control.close()
+
+    def _close(self) -> None:
+        """Take no more calls, and say so."""
+        self.calls.admission.close()
+        if self._registrar is not None:
+            self._registrar.tell()
+
+    def _make_registrar(self, config: TransceiverConfig) -> Registrar | None:
+        if config.redis is None:
+            return None
+        try:
+            redis = Redis.from_url(config.redis, retry=Retry(NoBackoff(), 1))
+        except ValueError as error:  # of what stands behind `?`
+            raise StartError(f"redis: {error}") from None
+        return Registrar(redis, config.listen, self._figures, self.counts.registrations)
+
+    def _figures(self) -> Registration:
+        admission = self.calls.admission
+        return Registration(
+            cluster=self._config.cluster,
+            calls=len(self.calls),
+            capacity=admission.capacity,
+            lateness_ms=round(self.pacer.quantile(0.99) * 1000, 1),
+            draining=admission.draining,
+            version=self._version,
+        )
 
 
 class _Http(uvicorn.Server):

@@ -16,7 +16,7 @@ from transceiver.lifecycle import End
 from transceiver.line import Line
 from transceiver.media import Media, Received
 from transceiver.rtp import Packet
-from transceiver.sdp import Direction, Offer, Setup
+from transceiver.sdp import Offer, Setup
 from transceiver.sdp_answer import Local, setup_of
 from transceiver.srtp import Srtp
 from transceiver.surroundings import Surroundings
@@ -67,6 +67,14 @@ class Stream:
     def begin(self, now: float) -> None:
         """Be ready for the client's hello, or say ours."""
         self._dtls.begin(now)
+
+    def follow(self, offer: Offer) -> None:
+        """A later offer of the same call: it may put us on hold or off, or bring a data channel.
+        One that it leaves out stays, unused: the next offer may have it again."""
+        self._offer = offer
+        if self.media is not None:
+            self.media.sends = offer.audio.direction.mirrored.sends
+            self._open_channels()
 
     def receive_dtls(self, datagram: bytes, now: float) -> bool:
         """Take a DTLS datagram; whether a record in it was authentic."""
@@ -139,33 +147,36 @@ class Stream:
     def _connected(self) -> None:
         self._srtp = self._dtls.srtp
         audio = self._offer.audio
-        clock = self._around.mux.clock
         self.media = Media(
             ssrc=self._local.ssrc,
             payload_type=audio.payload_type,
             cname=self._local.cname,
             first_sequence=int.from_bytes(self._around.random_bytes(2), "big") >> 1,
             first_timestamp=int.from_bytes(self._around.random_bytes(4), "big"),
-            sends=audio.direction in (Direction.SENDRECV, Direction.RECVONLY),
+            sends=audio.direction.mirrored.sends,
             backend=self.backend,
             pacer=self._around.pacer,
             counts=self._around.mux.counts,
-            clock=clock,
+            clock=self._around.mux.clock,
             transmit=self._transmit,
             transmit_rtcp=self._transmit_rtcp,
             crash=lambda: self._on_end(End.INTERNAL_ERROR),
         )
         self._on_step("dtls")
+        self._open_channels()
+
+    def _open_channels(self) -> None:
         application = self._offer.application
-        if application is not None:
-            self._channels = Channels(
-                self._dtls,
-                self._dialect_of,
-                self._line,
-                clock,
-                on_open=lambda: self._on_step("channel"),
-            )
-            self._channels.begin(application.sctp_port, application.max_message_size)
+        if application is None or self._channels is not None:
+            return
+        self._channels = Channels(
+            self._dtls,
+            self._dialect_of,
+            self._line,
+            self._around.mux.clock,
+            on_open=lambda: self._on_step("channel"),
+        )
+        self._channels.begin(application.sctp_port, application.max_message_size)
 
     def _closed(self, failure: Failure | None) -> None:
         self._on_end(End.CLOSED_BY_PEER if failure is None else End(failure))

@@ -3,6 +3,7 @@
 import ipaddress
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import pydantic
 
@@ -39,10 +40,23 @@ def _absolute(path: Path) -> Path:
     return path
 
 
+def _redis_url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        whole = parts.path != "" if parts.scheme == "unix" else parts.hostname and parts.port != 0
+    except ValueError:  # of the port
+        whole = False
+    if parts.scheme not in ("redis", "rediss", "unix") or not whole:
+        raise ValueError("is no Redis; write 'redis://[:<password>@]<host>:<port>/0'")
+    return value
+
+
 AbsolutePath = Annotated[Path, pydantic.AfterValidator(_absolute)]
 IpNetwork = Annotated[Network, pydantic.BeforeValidator(_to_network)]
 Prefix = Annotated[ipaddress.IPv6Network, pydantic.BeforeValidator(_to_prefix)]
 """The 96 bits of a cluster's prefix."""
+RedisUrl = Annotated[str, pydantic.AfterValidator(_redis_url)]
+"""May hold a password: keep it out of `repr`, logs and errors."""
 
 
 class ClusterSection(Settings):

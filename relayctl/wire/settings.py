@@ -120,7 +120,16 @@ def _merge(values: dict[str, Any], path: list[str], value: Any, name: str) -> No
     values[path[-1]] = value
 
 
-_SECRET = ("token", "secret", "password", "headers", "realtime.url")
+_SECRET = (
+    "token",
+    "secret",
+    "password",
+    "headers",
+    "realtime.url",
+    "redis",
+    "credential",
+    "sha256",
+)
 
 _INTEGER = "is no integer; write digits only"
 _SECTION = "is no section; see docs/configuration.md for its keys"

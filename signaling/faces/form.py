@@ -26,7 +26,8 @@ def read_form(body: bytes, content_type: str) -> dict[str, bytes]:
     form: dict[str, bytes] = {}
     for piece in pieces[1:-1]:
         head, _, content = piece.partition(b"\r\n\r\n")
-        headers = email.parser.BytesHeaderParser().parsebytes(head.lstrip())
+        text = head.lstrip().decode(errors="replace")  # names are UTF-8, RFC 7578 section 5.1
+        headers = email.parser.HeaderParser().parsestr(text)
         name = headers.get_param("name", header="content-disposition")
         if not isinstance(name, str) or name in form:
             raise _bad("a part of the form has no name, or that of another")

@@ -11,7 +11,9 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
+from signaling.faces import described
 from signaling.faces.body import read_body
+from signaling.faces.described import JSON, WITH_KEY
 from signaling.front import Front
 from signaling.offer import check_offer
 from signaling.refusal import Code, Refused
@@ -19,19 +21,17 @@ from signaling.refusal import Code, Refused
 FACE = "json_offer"
 DIALECT = "plain"
 
-_JSON_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "required": ["sdp", "type"],
-                    "properties": {"sdp": {"type": "string"}, "type": {"const": "offer"}},
-                }
-            }
-        },
-    }
+_OFFER = {
+    "type": "object",
+    "required": ["sdp", "type"],
+    "properties": {
+        "sdp": described.sdp_text("The offer"),
+        "type": {"const": "offer"},
+    },
+}
+_BEGUN = {
+    **described.answer(200, "The answer, and the id of its call", {JSON: described.OBJECT}),
+    **described.errors(*described.BEGINNING, Code.BAD_JSON),
 }
 
 
@@ -39,13 +39,19 @@ def routes(front: Front) -> APIRouter:
     """`/offer`."""
     router = APIRouter(tags=[FACE])
 
-    @router.post("/offer", openapi_extra=_JSON_BODY)
+    @router.post(
+        "/offer",
+        summary="Begin a call",
+        responses=_BEGUN,
+        openapi_extra={**described.body({JSON: _OFFER}), **WITH_KEY},
+    )
     async def create(request: Request) -> JSONResponse:
         caller = await front.admit(request)
-        offer = read_json_offer(await read_body(request, "application/json"))
+        offer = read_json_offer(await read_body(request, JSON))
         created = await front.begin(request, FACE, caller, offer, DIALECT)
         return JSONResponse(
-            {"sdp": created.answer, "type": "answer", "id": created.call_id.render()}
+            {"sdp": created.answer, "type": "answer", "id": created.call_id.render()},
+            headers=created.headers,
         )
 
     return router
@@ -53,18 +59,28 @@ def routes(front: Front) -> APIRouter:
 
 def read_json_offer(body: bytes) -> str:
     """The offer within the JSON. Raises `Refused` with `bad_json` or `bad_sdp`."""
+    return offer_of(read_object(body))
+
+
+def read_object(body: bytes) -> dict[str, Any]:
+    """A body that is one JSON object. Raises `Refused` with `bad_json`."""
     try:
         values = json.loads(body)
     except (ValueError, RecursionError):  # UnicodeDecodeError is a ValueError
-        raise _bad("the body is no JSON", None) from None
+        raise bad_json("the body is no JSON", None) from None
     if not isinstance(values, dict):
-        raise _bad("the body has to be an object with sdp and type", None)
+        raise bad_json("the body has to be an object", None)
+    return values
+
+
+def offer_of(values: dict[str, Any]) -> str:
+    """Its members `sdp` and `type`. Raises `Refused` with `bad_json` or `bad_sdp`."""
     if values.get("type") != "offer":
-        raise _bad('type has to be "offer"', "type")
+        raise bad_json('type has to be "offer"', "type")
     if not isinstance(values.get("sdp"), str):
-        raise _bad("sdp has to be text", "sdp")
+        raise bad_json("sdp has to be text", "sdp")
     return check_offer(values["sdp"])
 
 
-def _bad(message: str, param: str | None) -> Refused:
+def bad_json(message: str, param: str | None) -> Refused:
     return Refused(Code.BAD_JSON, message, param=param)

@@ -1,36 +1,32 @@
-// The page: buttons, words and figures around one `Call`. Tests drive it by `window.ferryline`.
+// The page: one `Call` and the parts that show it. Tests drive it by `window.ferryline`.
 
 import { Call } from "./call.js";
-import { Meter } from "./meter.js";
+import { Conversation } from "./conversation.js";
+import { $ } from "./dom.js";
+import * as explain from "./explain.js";
+import { History } from "./history.js";
+import { Journal } from "./journal.js";
+import { Microphone } from "./microphone.js";
+import { Plots } from "./plots.js";
 import * as server from "./server.js";
+import { Setup } from "./setup.js";
+import { Sound } from "./sound.js";
+import { Stage } from "./stage.js";
+import { drawCounts, drawSteering, drawWay } from "./way.js";
 
-const FIGURES_MS = 500;
+const FIGURES_MS = 1000;
 const PATH_MS = 2000;
-const RAW = { echoCancellation: false, noiseSuppression: false, autoGainControl: false };
-const ACTIVE = ["asking", "calling", "connected", "recovering"];
-const WAYS = {
-  kernel: ["in the kernel", "An XDP program forwards every packet; user space sees none of them."],
-  user: ["in user space", "A process of the relay forwards every packet."],
-  unknown: ["unknown", "No relay tells: it has no admin address here, or it did not answer."],
-};
-const REASONS = {
-  socket_datapath: "it runs the socket datapath",
-  no_nexthop_in: "the way to the transceiver is not resolved yet",
-  no_nexthop_out: "the way to you is not resolved yet",
-};
-const MICROPHONE = {
-  NotAllowedError: "The microphone was refused. Allow it beside the address bar, then press Talk.",
-  NotFoundError: "No microphone was found. Plug one in, then press Talk.",
-  NotReadableError: "The microphone is in use by another program. Close that, then press Talk.",
-};
+const EMPTY = { click: null, microphone: null, offer: null, answer: null, ice: null, dtls: null };
 
-const $ = (id) => document.getElementById(id);
-const meter = new Meter();
+const microphone = new Microphone(new URLSearchParams(location.search).get("raw") === "1");
+const stage = new Stage({ talk, hangUp, mute, hold, useKey });
+const sound = new Sound(microphone, (text) => stage.notice(text));
+const [conversation, journal, setup, plots] = [new Conversation(), new Journal(), new Setup(), new Plots()];
+const history = new History();
 let call = null;
 let starting = null;
-let microphone = null; // the track that is sent; stopped at the end only if we asked for it
 let way = null;
-let timeline = { click: null, answer: null, ice: null, dtls: null, channel: null, first_audio: null };
+let timeline = { ...EMPTY, channel: null, first_audio: null };
 
 // ---- a call begins, changes, ends ----
 
@@ -41,116 +37,131 @@ function start(options = {}) {
 
 async function begin(audio, clicked) {
   if (call) return;
-  notice();
+  stage.notice();
+  stage.askKey(false);
   show("asking", "Asking for the microphone…");
   try {
-    microphone = await open(audio);
+    await microphone.open(audio);
   } catch (error) {
-    const why = MICROPHONE[error.name] ?? `The microphone cannot be used: ${error.message}`;
     show("idle", "Not connected.");
-    notice(why);
-    throw new Error(why, { cause: error });
+    const { text, steps } = isSecureContext ? explain.microphone(error) : explain.insecure(location);
+    stage.notice(text, steps);
+    throw new Error(text, { cause: error });
   }
+  if (stage.idle) return microphone.close(); // hung up meanwhile
   call = new Call(microphone.track, clicked);
   call.addEventListener("state", ({ detail }) => changed(detail));
-  call.addEventListener("track", ({ detail }) => play(detail));
-  call.addEventListener("timeline", drawPhases);
-  call.addEventListener("trouble", ({ detail }) => notice(detail));
-  meter.follow("in", microphone.track);
+  call.addEventListener("track", ({ detail }) => sound.play(detail));
+  call.addEventListener("timeline", reached);
+  call.addEventListener("trouble", ({ detail }) => stage.notice(detail));
+  call.addEventListener("event", ({ detail }) => noted(detail));
+  conversation.begin((event) => call?.send(event) ?? false);
+  journal.begin(clicked);
+  history.clear();
+  sound.said(microphone.track);
   await call.start();
 }
 
-/** The track to send: what a test gives, else the microphone. */
-async function open(audio) {
-  if (audio instanceof MediaStreamTrack) return { track: audio, ours: false };
-  if (audio instanceof MediaStream) return { track: audio.getAudioTracks()[0], ours: false };
-  const raw = new URLSearchParams(location.search).get("raw") === "1";
-  const stream = await navigator.mediaDevices.getUserMedia({ audio: audio ?? (raw ? RAW : true) });
-  return { track: stream.getAudioTracks()[0], ours: true };
+function changed({ state, message, error }) {
+  const over = state === "failed" || state === "ended";
+  if (over) close();
+  if (state === "failed") fail(error, message);
+  show(over ? "idle" : state, state === "failed" ? "Not connected." : message);
+  if (state === "connected") askWay();
 }
 
-function changed({ state, message }) {
-  if (state === "connected") askWay();
-  if (state !== "failed" && state !== "ended") return show(state, message);
+/** The call is over: what it held is let go, what it told stays to be read. */
+function close() {
   timeline = call.timeline;
-  if (microphone?.ours) microphone.track.stop();
-  microphone = null;
   call = null;
   way = null;
-  meter.close();
-  $("player").srcObject = null;
-  show("idle", state === "failed" ? "Not connected." : message);
-  if (state === "failed") notice(message);
-  drawWay();
+  microphone.close();
+  sound.close();
+  conversation.open(false);
+  drawWay(way);
 }
 
-function play(track) {
-  $("player").srcObject = new MediaStream([track]);
-  $("player").play().catch(() => notice("The browser holds the sound back. Click anywhere to hear it."));
-  meter.follow("out", track);
+function fail(error, message) {
+  const { text, steps } = explain.call(error);
+  stage.notice(text || message, steps);
+  stage.askKey(error?.status === 401 || error?.status === 403);
 }
 
-function stop() {
-  call?.stop();
+function reached() {
+  setup.draw(call.timeline);
+  drawSteering(call);
+  conversation.open(call.timeline.channel !== null);
+}
+
+function noted(detail) {
+  journal.add(detail);
+  if (detail.direction === "received") conversation.hear(detail.event);
+}
+
+// ---- what the person wants ----
+
+function talk() {
+  start().catch(() => {}); // the page has said why
+}
+
+function hangUp() {
+  if (call) call.stop();
+  else if (stage.state === "asking") show("idle", "The call has ended.");
 }
 
 function mute() {
-  if (!microphone) return;
-  microphone.track.enabled = !microphone.track.enabled;
-  drawMute();
+  microphone.muted = !microphone.muted;
+  sounded();
+}
+
+function hold(held) {
+  if (!microphone.holds || microphone.held === held) return;
+  microphone.held = held;
+  sounded();
+}
+
+function useKey(key) {
+  server.useKey(key);
+  talk();
+}
+
+function sounded() {
+  microphone.apply();
+  stage.draw(spoken());
+}
+
+async function choose() {
+  try {
+    await microphone.choose($("microphone").value);
+    if (!call) return;
+    await call.replace(microphone.track);
+    sound.said(microphone.track);
+  } catch (error) {
+    const { text, steps } = explain.microphone(error);
+    stage.notice(text, steps);
+  }
 }
 
 // ---- what is shown ----
 
 function show(state, message) {
-  const before = document.body.dataset.state;
-  document.body.dataset.state = state;
-  if ($("status").textContent !== message) $("status").textContent = message;
-  const active = ACTIVE.includes(state);
-  $("talk").disabled = active || state === "blocked";
-  $("mute").disabled = !active || state === "asking";
-  $("hangup").disabled = !active || state === "asking";
-  drawMute();
-  if (before === "asking" && state === "calling") $("hangup").focus();
-  if (ACTIVE.includes(before) && state === "idle") $("talk").focus();
+  stage.show(state, message, spoken());
 }
 
-function drawMute() {
-  const muted = microphone?.track.enabled === false;
-  $("mute").setAttribute("aria-pressed", String(muted));
-  $("mute").textContent = muted ? "Unmute" : "Mute";
-  document.body.toggleAttribute("data-muted", muted);
-  const connected = call?.speaking ? "Speaking" : "Listening";
-  const label = { asking: "Asking…", calling: "Calling…", connected, recovering: "One moment…" };
-  $("talk-label").textContent = (muted && call ? "Muted" : label[document.body.dataset.state]) ?? "Talk";
-}
-
-function notice(text) {
-  $("notice").hidden = !text;
-  $("notice").textContent = text ?? "";
-}
-
-function drawLevels() {
-  const [up, down] = [meter.level("in"), meter.level("out")];
-  $("level-in").style.setProperty("--level", up.toFixed(3));
-  $("level-out").style.setProperty("--level", down.toFixed(3));
-  $("talk").style.setProperty("--level", Math.max(up, down).toFixed(3));
-  requestAnimationFrame(drawLevels);
+function spoken() {
+  const { muted, holds, held } = microphone;
+  return { muted, holds, held, speaking: call?.speaking ?? false };
 }
 
 async function drawFigures() {
-  for (const name of ["in", "out"]) {
-    $(`level-${name}`).setAttribute("aria-valuenow", Math.round(meter.level(name) * 100));
-  }
   if (!call) return;
+  const asked = call;
   const figures = await call.stats();
-  const share = figures.samples ? (100 * figures.concealed_samples) / figures.samples : null;
-  $("rtt").textContent = figures.rtt_ms === null ? "–" : `${figures.rtt_ms} ms`;
-  $("concealed").textContent = share === null ? "–" : `${share.toFixed(1)} %`;
-  $("up").textContent = figures.packets.up;
-  $("down").textContent = figures.packets.down;
-  $("lost").textContent = Math.max(0, figures.lost.up) + Math.max(0, figures.lost.down);
-  $("restarts").textContent = figures.restarts;
+  if (call !== asked) return;
+  history.push(figures);
+  if (document.hidden) return;
+  drawCounts(figures);
+  plots.draw(history.points);
 }
 
 async function askWay() {
@@ -159,74 +170,35 @@ async function askWay() {
   const answer = await server.path(asked.location);
   if (call !== asked) return;
   way = answer ?? { path: "unknown" };
-  drawWay();
-}
-
-function drawWay() {
-  const [name, text] = way ? (WAYS[way.path] ?? WAYS.unknown) : ["–", "Shown once you are in a call."];
-  $("way").dataset.path = way?.path ?? "none";
-  $("way-client").textContent = breakable(way?.client ?? "browser");
-  $("way-relay").textContent = name;
-  $("way-endpoint").textContent = breakable(way?.endpoint ?? "–");
-  $("way-text").textContent = way?.ingress ? `${text} ${because(way)}` : text;
-}
-
-function because({ ingress, vip, reason }) {
-  return `Relay ${ingress}, ${vip}${reason ? `; ${REASONS[reason] ?? reason}` : ""}.`;
-}
-
-/** An address that a narrow column may break before its port. */
-function breakable(address) {
-  return address.replace(/:(\d+)$/, "\u200b:$1");
-}
-
-function drawPhases() {
-  const { click, ...later } = call.timeline;
-  const phases = { microphone: call.placed, ...later };
-  const end = Math.max(...Object.values(phases)) - click; // null counts as 0
-  let before = click;
-  for (const [phase, at] of Object.entries(phases)) {
-    const row = document.querySelector(`[data-phase="${phase}"]`);
-    const share = at === null ? 0 : Math.max(at - before, 0) / end;
-    const from = share >= 1 ? 0 : Math.max(Math.min(before, at ?? before) - click, 0) / end / (1 - share);
-    row.style.setProperty("--share", share.toFixed(3));
-    row.style.setProperty("--from", Math.min(from, 1).toFixed(3));
-    row.querySelector("b").textContent = at === null ? "–" : `${Math.round(at - click)} ms`;
-    before = Math.max(before, at ?? before);
-  }
+  drawWay(way);
 }
 
 /** Say why there is no microphone, and what to do, before anybody presses anything. */
-function explainInsecure() {
-  const { hostname, host, port } = location;
-  const here = `http://localhost${port ? `:${port}` : ""}`;
+function block() {
+  const { text, steps } = explain.insecure(location);
   show("blocked", "The microphone is locked on this address.");
-  const box = $("notice");
-  box.hidden = false;
-  box.innerHTML =
-    "<p>Browsers give the microphone only to <code>http://localhost</code> and to https pages; this page came from <code></code>. Either</p>" +
-    "<ul><li>open <code></code> on the machine that serves it, or</li>" +
-    "<li>have it serve https: <code></code></li></ul>";
-  const [, from, local, command] = box.querySelectorAll("code");
-  from.textContent = `http://${host}`;
-  local.textContent = here;
-  command.textContent = `signaling serve --tls-self-signed ${hostname}`;
+  stage.notice(text, steps);
 }
 
-$("talk").addEventListener("click", () => start().catch(() => {})); // the page has said why
-$("hangup").addEventListener("click", stop);
-$("mute").addEventListener("click", mute);
-addEventListener("pagehide", stop);
-addEventListener("click", () => $("player").srcObject && $("player").play().catch(() => {}));
+microphone.addEventListener("lost", () => {
+  stage.notice("The microphone went away.", ["Plug it in again, or choose another one below."]);
+});
+$("microphone").addEventListener("change", choose);
+$("hold").addEventListener("change", () => {
+  microphone.holds = $("hold").checked;
+  sounded();
+});
+addEventListener("pagehide", hangUp);
 setInterval(drawFigures, FIGURES_MS);
 setInterval(askWay, PATH_MS);
-requestAnimationFrame(drawLevels);
-if (!isSecureContext || !navigator.mediaDevices) explainInsecure();
+plots.draw([]);
+if (!Microphone.available) block();
 
 window.ferryline = {
   start,
-  stop,
+  stop: hangUp,
   restart: () => call?.restart(),
+  send: (event) => call?.send(event) ?? false,
   stats: async () => ({ ...(await call?.stats()), path: way?.path ?? "unknown" }),
   get pc() {
     return call?.pc ?? null;

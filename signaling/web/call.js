@@ -1,20 +1,19 @@
-// One conversation: the peer connection, its call at the server, and its recovery.
-// Knows no page: it tells what happens by events `state` (detail {state, message}), `track` and
-// `trouble` (detail: what the other side says is wrong).
+// One conversation: its connection, its call at the server, and its recovery. Knows no page.
+// Tells by events: `state` {state, message, error}, `track`, `timeline`, `trouble` (what the other
+// side says is wrong) and `event` {direction: sent | received | page, event, bytes}.
 
+import { Peer } from "./peer.js";
+import { recover, sleep } from "./recovery.js";
 import * as server from "./server.js";
+import { watchForSilence } from "./silence.js";
 import { read } from "./stats.js";
 
 const SETUP_MS = 15000;
-const SILENT_MS = 1000; // the other side always sends: so much silence is a broken path
-const WATCH_MS = 250;
 const HEALED_MS = 3000; // audio has to be back so soon after a restart
-const RESTARTS = 3; // without success, before the call is begun anew
-const FIRST_PAUSE_MS = 250; // after a failure; doubles
-const PATIENCE_MS = 60000; // of a recovery as a whole
 const GONE = [404, 409, 410, 502]; // statuses of a call that no restart can save
 const ENDED = 410; // of one that was ended over there: only one whose path was lost is begun anew
 const LOST = "consent_lost";
+const FORBIDDEN = [401, 403]; // trying again does not help
 const ENDS = {
   hangup: "The other side has hung up.",
   backend_ended: "The other side has hung up.",
@@ -22,20 +21,20 @@ const ENDS = {
   shutdown: "The server is going down. Press Talk to begin again.",
 };
 
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-
 export class Call extends EventTarget {
-  pc = null;
   restarts = 0;
   speaking = false; // the other side, as it says itself
   timeline = {};
-  placed = performance.now(); // the microphone is there; the click is in the timeline
+  ingress = null; // where the server sent us, and why
+  steering = null;
   #track;
+  #peer = null;
   #location = null;
   #state = "idle";
   #recovery = null;
-  #watch = null;
+  #unwatch = () => {};
 
+  /** `clicked`: when it was asked for, in `performance.now()` ms. The microphone is there now. */
   constructor(track, clicked) {
     super();
     this.#track = track;
@@ -44,6 +43,10 @@ export class Call extends EventTarget {
 
   get state() {
     return this.#state;
+  }
+
+  get pc() {
+    return this.#peer?.pc ?? null;
   }
 
   get location() {
@@ -61,7 +64,7 @@ export class Call extends EventTarget {
       await this.#connect();
     } catch (error) {
       if (this.#over) return;
-      this.#end("failed", error.message);
+      this.#end("failed", error.message, error);
       throw error;
     }
   }
@@ -75,8 +78,22 @@ export class Call extends EventTarget {
     return this.#recover("Looking for a better way…");
   }
 
+  /** Say `event` to the other side; false while no channel is open. */
+  send(event) {
+    const text = JSON.stringify(event);
+    const sent = this.#peer?.send(text) ?? false;
+    if (sent) this.#tell("event", { direction: "sent", event, bytes: text.length });
+    return sent;
+  }
+
+  /** Send another microphone from now on. */
+  async replace(track) {
+    this.#track = track;
+    await this.#peer?.replace(track);
+  }
+
   async stats() {
-    const figures = this.pc ? read(await this.pc.getStats()) : read(new Map());
+    const figures = read(this.pc ? await this.pc.getStats() : new Map());
     return { state: this.#state, restarts: this.restarts, ...figures };
   }
 
@@ -84,67 +101,71 @@ export class Call extends EventTarget {
     return this.#state === "ended" || this.#state === "failed";
   }
 
-  #say(state, message) {
+  #tell(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+
+  #say(state, message, error) {
     if (this.#over) return;
     this.#state = state;
-    this.dispatchEvent(new CustomEvent("state", { detail: { state, message } }));
+    this.#note(state, { message });
+    this.#tell("state", { state, message, error });
   }
 
-  #end(state, message) {
+  /** Something that the page itself did, for whoever reads the events. */
+  #note(what, detail) {
+    this.#tell("event", { direction: "page", event: { type: `page.${what}`, ...detail }, bytes: null });
+  }
+
+  #end(state, message, error) {
     if (this.#over) return;
     this.#leave();
-    this.#say(state, message);
+    this.#say(state, message, error);
   }
 
-  #begin(at) {
-    const later = { answer: null, ice: null, dtls: null, channel: null, first_audio: null };
-    this.timeline = { click: at, ...later };
+  #begin(clicked) {
+    const later = { offer: null, answer: null, ice: null, dtls: null, channel: null };
+    this.timeline = { click: clicked, microphone: performance.now(), ...later, first_audio: null };
   }
 
   #mark(phase) {
-    this.timeline[phase] ??= performance.now();
-    this.dispatchEvent(new Event("timeline"));
+    if (this.timeline[phase] !== null) return;
+    this.timeline[phase] = performance.now();
+    this.#tell("timeline");
   }
 
   /** Hang up at the server, then close what is here: closed first, the call would be gone there. */
   #leave() {
-    const { pc } = this;
-    clearInterval(this.#watch);
-    if (this.#location) server.hangUp(this.#location).finally(() => pc.close());
-    else pc?.close();
+    const peer = this.#peer;
+    this.#unwatch();
+    peer?.silence();
+    if (this.#location) server.hangUp(this.#location).finally(() => peer.close());
+    else peer?.close();
     this.#location = null;
   }
 
   async #connect() {
-    const pc = new RTCPeerConnection();
-    this.pc = pc;
-    this.speaking = false;
-    const channel = pc.createDataChannel("oai-events"); // first, so the offer has its section
-    channel.onopen = () => this.#mark("channel");
-    channel.onmessage = ({ data }) => this.#told(data);
-    channel.onclose = () => this.#closed(pc);
-    pc.addTrack(this.#track);
-    pc.ontrack = ({ track }) => this.#heard(track);
-    pc.oniceconnectionstatechange = () => this.#iceChanged(pc);
-    const up = new Promise((resolve) => {
-      pc.onconnectionstatechange = () => {
-        if (pc !== this.pc || pc.connectionState !== "connected") return;
-        this.#mark("dtls");
-        if (!this.#recovery) this.#say("connected", "You are connected. Speak.");
-        resolve();
-      };
+    const peer = new Peer(this.#track, {
+      phase: (phase) => this.#reached(phase),
+      broken: () => this.#broke("The way broke. Finding another…"),
+      gone: () => this.#broke("The connection closed. Asking why…"), // a restart tells
+      message: (data) => this.#told(data),
+      track: (track) => this.#heard(peer, track),
     });
-    await pc.setLocalDescription(await pc.createOffer());
-    const { answer, location } = await server.create(pc.localDescription.sdp);
-    if (this.#over) return server.hangUp(location); // hung up meanwhile
-    this.#location = location;
+    this.#peer = peer;
+    this.speaking = false;
+    const offer = await peer.offer();
+    this.#mark("offer");
+    const created = await server.create(offer);
+    if (this.#over) return server.hangUp(created.location); // hung up meanwhile
+    this.#location = created.location;
+    [this.ingress, this.steering] = [created.ingress, created.steering];
     this.#mark("answer");
-    await pc.setRemoteDescription({ type: "answer", sdp: answer });
-    this.#observe(pc);
-    await Promise.race([up, this.#deadline(pc, answer)]);
+    await peer.accept(created.answer);
+    await Promise.race([peer.up, this.#deadline(created.answer)]);
   }
 
-  async #deadline(pc, answer) {
+  async #deadline(answer) {
     await sleep(SETUP_MS);
     const relay = /^a=candidate:\S+ \d+ \S+ \d+ (\S+) (\d+)/m.exec(answer);
     const where = relay ? `${relay[1]} port ${relay[2]}` : "the relay";
@@ -155,18 +176,14 @@ export class Call extends EventTarget {
     );
   }
 
-  #iceChanged(pc) {
-    if (pc !== this.pc) return;
-    const state = pc.iceConnectionState;
-    if (state === "connected" || state === "completed") this.#mark("ice");
-    const broken = state === "disconnected" || state === "failed";
-    if (broken && this.#state === "connected") this.#recover("The way broke. Finding another…");
+  #reached(phase) {
+    this.#mark(phase);
+    const up = this.pc.connectionState === "connected";
+    if (up && this.#state === "calling") this.#say("connected", "You are connected. Speak.");
   }
 
-  /** Somebody closed the connection over there, or it broke: asking for a restart tells which. */
-  #closed(pc) {
-    if (pc !== this.pc || this.#state !== "connected") return;
-    this.#recover("The connection closed. Asking why…");
+  #broke(message) {
+    if (this.#state === "connected") this.#recover(message);
   }
 
   /** An event of the model, or of somebody else's channel: anything. */
@@ -175,82 +192,76 @@ export class Call extends EventTarget {
     try {
       event = JSON.parse(data);
     } catch {
-      return;
+      // shown as it is
     }
-    const [, what] = /^output_audio_buffer\.(\w+)$/.exec(event?.type) ?? [];
+    if (typeof event?.type !== "string") event = { type: "(no event)", data: event ?? String(data) };
+    this.#tell("event", { direction: "received", event, bytes: data.length ?? data.byteLength });
+    const [, what] = /^output_audio_buffer\.(\w+)$/.exec(event.type) ?? [];
     if (what) this.speaking = what === "started";
     if (what && this.#state === "connected") {
-      this.#say("connected", this.speaking ? "The other side is speaking." : "Listening to you.");
+      const message = this.speaking ? "The other side is speaking." : "Listening to you.";
+      this.#tell("state", { state: this.#state, message });
     }
-    if (event?.type !== "error") return;
-    const detail = event.error?.message ?? "The other side reports an error.";
-    this.dispatchEvent(new CustomEvent("trouble", { detail }));
+    if (event.type !== "error") return;
+    this.#tell("trouble", event.error?.message ?? "The other side reports an error.");
   }
 
-  /** DTLS is up a little before the page hears that everything is. */
-  #observe(pc) {
-    const transport = pc.getSenders()[0]?.transport;
-    if (!transport) return;
-    const look = () => {
-      if (pc === this.pc && transport.state === "connected") this.#mark("dtls");
-      if (["closed", "failed"].includes(transport.state)) this.#closed(pc);
-    };
-    transport.addEventListener("statechange", look);
-    look();
-  }
-
-  #heard(track) {
-    this.dispatchEvent(new CustomEvent("track", { detail: track }));
-    track.addEventListener("unmute", () => this.#mark("first_audio"), { once: true });
-    clearInterval(this.#watch);
-    let [last, silent, before] = [0, 0, performance.now()];
-    this.#watch = setInterval(async () => {
-      const received = await this.#received();
-      const now = performance.now();
-      if (received > 0) this.#mark("first_audio");
-      // a throttled timer says nothing about the network: a turn counts for its own length only
-      silent = received === last ? silent + Math.min(now - before, 2 * WATCH_MS) : 0;
-      [last, before] = [received, now];
-      if (received > 0 && silent >= SILENT_MS && this.#state === "connected") {
-        this.#recover("It went silent. Finding another way…");
-      }
-    }, WATCH_MS);
-  }
-
-  async #received() {
-    const receiver = this.pc.getReceivers()[0];
-    if (!receiver || this.pc.signalingState === "closed") return 0;
-    return read(await receiver.getStats()).packets.down;
+  #heard(peer, track) {
+    this.#tell("track", track);
+    track.addEventListener("unmute", () => peer === this.#peer && this.#mark("first_audio"), { once: true });
+    this.#unwatch();
+    this.#unwatch = watchForSilence(() => peer.received(), {
+      first: () => this.#mark("first_audio"),
+      silent: () => this.#broke("It went silent. Finding another way…"),
+    });
   }
 
   #recover(message) {
-    if (this.#over || !this.pc) return Promise.resolve();
+    if (this.#over || !this.#peer) return Promise.resolve();
     this.#recovery ??= this.#mend(message).finally(() => (this.#recovery = null));
     return this.#recovery;
   }
 
   async #mend(message) {
-    this.#say("recovering", message);
     const begun = performance.now();
-    let pause = FIRST_PAUSE_MS;
-    for (let attempt = 0; performance.now() - begun < PATIENCE_MS; attempt++) {
-      try {
-        if (this.#location && attempt < RESTARTS) await this.#restartOnce();
-        else await this.#anew();
-        if (this.#over) return;
-        if (await this.#flows()) return this.#say("connected", "You are connected again. Speak.");
-      } catch (error) {
-        if (this.#over) return;
-        if (this.#location && error.status === ENDED && (await this.#ended())) return;
-        if (this.#location && GONE.includes(error.status)) {
-          this.#location = null;
-          continue;
-        }
-        await sleep(pause);
-        pause = Math.min(2 * pause, 4000);
-      }
-    }
-    this.#end("failed", "The call could not be saved. Press Talk to begin again.");
+    this.#say("recovering", message);
+    const saved = await recover({
+      placed: () => this.#location !== null,
+      over: () => this.#over,
+      restart: (attempt) => this.#restartOnce(attempt),
+      anew: () => this.#anew(),
+      flows: () => this.#flows(),
+      lost: (error) => this.#lost(error),
+    });
+    const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+    if (saved) this.#say("connected", `Connected again after ${seconds} s. Speak.`);
+    else this.#end("failed", "The call could not be saved. Press Talk to begin again.");
+  }
+
+  async #restartOnce(attempt) {
+    if (attempt > 1) this.#say("recovering", `Finding another way, attempt ${attempt}…`);
+    this.#note("restart", { attempt });
+    const offer = await this.#peer.offer({ iceRestart: true });
+    const answer = await server.restart(this.#location, offer);
+    if (this.#over) return;
+    await this.#peer.accept(answer);
+    this.restarts++;
+  }
+
+  async #anew() {
+    this.#say("recovering", "Beginning the call anew…");
+    this.#leave();
+    this.#begin(performance.now());
+    await this.#connect();
+  }
+
+  /** Whether the call at the server is gone for good. Ends it here too where it was ended there. */
+  async #lost(error) {
+    if (FORBIDDEN.includes(error.status)) this.#end("failed", error.message, error);
+    if (this.#over || !this.#location || !GONE.includes(error.status)) return false;
+    if (error.status === ENDED && (await this.#ended())) return false;
+    this.#location = null;
+    return true;
   }
 
   /** The call has ended over there: so it does here, unless that was for a lost path only. */
@@ -263,28 +274,12 @@ export class Call extends EventTarget {
     return true;
   }
 
-  async #restartOnce() {
-    const pc = this.pc;
-    await pc.setLocalDescription(await pc.createOffer({ iceRestart: true }));
-    const answer = await server.restart(this.#location, pc.localDescription.sdp);
-    if (this.#over) return;
-    await pc.setRemoteDescription({ type: "answer", sdp: answer });
-    this.restarts++;
-  }
-
-  async #anew() {
-    this.#leave();
-    this.placed = performance.now();
-    this.#begin(this.placed);
-    await this.#connect();
-  }
-
   async #flows() {
     const deadline = performance.now() + HEALED_MS;
-    const before = await this.#received();
+    const before = await this.#peer.received();
     while (performance.now() < deadline && !this.#over) {
       await sleep(50);
-      if ((await this.#received()) > before) return true;
+      if ((await this.#peer.received()) > before) return true;
     }
     return false;
   }

@@ -1,21 +1,36 @@
 // What the page asks of the signaling server. One error class that says why, in the server's words.
 
+import { secrets } from "./storage.js";
+
 const CALLS = "/v1/realtime/calls";
+const KEY = "key";
+
+let key = secrets.get(KEY); // kept here too: a browser may keep nothing for us
 
 export class Refused extends Error {
-  constructor(status, code, message) {
+  /** `status` is 0 when no answer came. */
+  constructor(status, code, message, retryAfter = null) {
     super(message);
     this.status = status;
     this.code = code;
+    this.retryAfter = retryAfter; // seconds, where the server names them
   }
 }
 
-/** Begin a call: `{answer, location}`. */
+/** The key that goes with what begins or ends a call; "" for none. It is never part of a URL. */
+export function useKey(text) {
+  key = text.trim() || null;
+  secrets.set(KEY, key);
+}
+
+/** Begin a call: `{answer, location, ingress, steering}`, the last two null where nobody tells. */
 export async function create(offer) {
-  const reply = await post(CALLS, offer);
+  const reply = await post(CALLS, offer, authorization());
   const location = reply.headers.get("Location");
   if (!location) throw new Refused(reply.status, "no_location", "The server named no call.");
-  return { answer: await reply.text(), location };
+  const ingress = reply.headers.get("X-Ferryline-Ingress");
+  const steering = reply.headers.get("X-Ferryline-Steering");
+  return { answer: await reply.text(), location, ingress, steering };
 }
 
 /** An ICE restart of the call at `location`: the answer. */
@@ -26,37 +41,49 @@ export async function restart(location, offer) {
 /** End the call; resolves when the server knows, or after a moment. Outlives the page. */
 export async function hangUp(location) {
   const signal = AbortSignal.timeout(1000);
-  await fetch(location, { method: "DELETE", keepalive: true, signal }).catch(() => {});
+  const headers = authorization();
+  await fetch(location, { method: "DELETE", headers, keepalive: true, signal }).catch(() => {});
 }
 
 /** Why the call at `location` has ended, as the server names it; null if nobody knows. */
 export async function ending(location) {
-  try {
-    const reply = await fetch(location, { signal: AbortSignal.timeout(1500) });
-    return reply.ok ? (await reply.json()).reason : null;
-  } catch {
-    return null;
-  }
+  return (await ask(location))?.reason ?? null;
 }
 
 /** The way packets take, or null while nobody can say. */
-export async function path(location) {
+export function path(location) {
+  return ask(`${location}/path`);
+}
+
+function authorization() {
+  return key ? { Authorization: `Bearer ${key}` } : {};
+}
+
+async function ask(url) {
   try {
-    const reply = await fetch(`${location}/path`, { signal: AbortSignal.timeout(1500) });
+    const reply = await fetch(url, { signal: AbortSignal.timeout(1500) });
     return reply.ok ? await reply.json() : null;
   } catch {
     return null;
   }
 }
 
-async function post(url, offer) {
-  const reply = await fetch(url, {
-    method: "POST",
-    headers: { "Content-Type": "application/sdp" },
-    body: offer,
-    signal: AbortSignal.timeout(8000),
-  });
+async function post(url, offer, headers = {}) {
+  let reply;
+  try {
+    reply = await fetch(url, {
+      method: "POST",
+      headers: { ...headers, "Content-Type": "application/sdp" },
+      body: offer,
+      signal: AbortSignal.timeout(8000),
+    });
+  } catch (error) {
+    const why = error.name === "TimeoutError" ? "did not answer in 8 s" : "cannot be reached";
+    throw new Refused(0, "unreachable", `The signaling server ${why}.`);
+  }
   if (reply.ok) return reply;
   const { error } = await reply.json().catch(() => ({}));
-  throw new Refused(reply.status, error?.code ?? "", error?.message ?? `HTTP ${reply.status}`);
+  const message = error?.message ?? `HTTP ${reply.status}`;
+  const retry = Number.parseInt(reply.headers.get("Retry-After"), 10);
+  throw new Refused(reply.status, error?.code ?? "", message, retry || null);
 }

@@ -8,6 +8,7 @@ export function read(report) {
   const inbound = one("inbound-rtp", audio);
   const outbound = one("outbound-rtp", audio);
   const remote = one("remote-inbound-rtp", audio);
+  const source = one("media-source", audio); // the microphone; without figures in some browsers
   const transport = one("transport");
   const pair = report.get?.(transport.selectedCandidatePairId)
     ?? one("candidate-pair", (s) => s.selected || (s.nominated && s.state === "succeeded"));
@@ -22,9 +23,16 @@ export function read(report) {
     samples: inbound.totalSamplesReceived ?? 0,
     concealed_samples: concealed,
     audio_energy: inbound.totalAudioEnergy ?? null,
+    heard: sound(inbound),
+    said: sound(source),
     local: address(report.get?.(pair.localCandidateId)),
     remote: address(report.get?.(pair.remoteCandidateId)),
   };
+}
+
+/** Sound so far, to be compared with that of another moment: its energy, and its length in s. */
+function sound({ totalAudioEnergy: energy, totalSamplesDuration: seconds }) {
+  return energy === undefined || seconds === undefined ? null : { energy, seconds };
 }
 
 function milliseconds(seconds) {

@@ -9,6 +9,7 @@ from typing import Literal
 
 from relayctl.wire.address import Address, render
 from relayctl.wire.route_token import Key, render_key
+from signaling.api_keys import ApiKey
 from tests.lab.site import Site
 
 CLUSTER = 7
@@ -48,6 +49,9 @@ class Setup:
     capacity: int = 40
     workers: int = 1
     drain_s: float = 0  # a test's services end at once
+    setup_s: float = 15.0  # until an offer whose client never comes is forgotten
+    redis: str = field(default="", repr=False)  # instead of a list of transceivers
+    api_keys: tuple[ApiKey, ...] = ()  # none: signaling is open to all
     inner: Inner = "spp"
     inner_addresses: tuple[str, ...] = ()
     clusters: tuple[Cluster, ...] = ()
@@ -85,7 +89,7 @@ def relay(site: Site, setup: Setup, keys_file: Path) -> str:
     )
 
 
-def transceiver(site: Site, setup: Setup, keys_file: Path) -> str:
+def transceiver(site: Site, setup: Setup, keys_file: Path, cluster: int = CLUSTER) -> str:
     prefix = _prefix(site.allow)
     text = toml(
         {
@@ -93,14 +97,16 @@ def transceiver(site: Site, setup: Setup, keys_file: Path) -> str:
             "inner": "spp" if setup.inner == "spp" else "plain",
             "relay_networks": [str(ip_network(site.relay_inner))],
             **({"cluster_prefix": prefix} if prefix else {}),
-            "cluster": CLUSTER,
+            "cluster": cluster,
             "keys_file": keys_file,
             "mint": KEY_ID,
             "control_token": setup.control_token,
+            **_redis(setup),
             "workers": setup.workers,
             "capacity": setup.capacity,
             "max_lateness_ms": 10_000,  # tests share their cores with other tests
             "drain_s": setup.drain_s,
+            "setup_s": setup.setup_s,
             "backend": setup.backend,
         }
     )
@@ -123,9 +129,16 @@ def signaling(
             "listen": listen,
             "keys_file": keys_file,
             "control_token": setup.control_token,
+            **({} if setup.api_keys else {"access": "open"}),
+            "limits.offers_per_minute_per_address": 0,  # a lab's clients are few
+            **_redis(setup),
             **(tls if certificate_for else {}),
         },
-        ("transceiver", {"endpoint": render(site.endpoint), "workers": setup.workers}),
+        *(
+            ("api_key", {"subject": key.subject, "sha256": key.digest.hex()})
+            for key in setup.api_keys
+        ),
+        *(() if setup.redis else (_transceivers(site, setup),)),
         (
             "ingress",
             {
@@ -136,6 +149,14 @@ def signaling(
         ),
         *_clusters(site, setup),
     )
+
+
+def _redis(setup: Setup) -> dict[str, object]:
+    return {"redis": setup.redis} if setup.redis else {}
+
+
+def _transceivers(site: Site, setup: Setup) -> tuple[str, dict[str, object]]:
+    return "transceiver", {"endpoint": render(site.endpoint), "workers": setup.workers}
 
 
 def _clusters(site: Site, setup: Setup) -> Iterator[tuple[str, dict[str, object]]]:

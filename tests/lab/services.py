@@ -1,6 +1,7 @@
 """Start and stop relay, transceiver and signaling at a `Site`."""
 
 import contextlib
+import dataclasses
 import os
 import secrets
 import signal
@@ -15,10 +16,11 @@ from typing import Any
 
 from relayctl.wire.address import Address, render
 from relayctl.wire.route_token import Key
+from signaling.api_keys import ApiKey
 from tests.lab import http, service_config
 from tests.lab.node import Node
 from tests.lab.program import Program, ProgramError
-from tests.lab.service_config import KEY_ID, Backend, Datapath, Echo, Setup, Vip
+from tests.lab.service_config import KEY_ID, Backend, Cluster, Datapath, Echo, Setup, Vip
 from tests.lab.site import Site
 from tests.lab.topology import BPFFS
 
@@ -39,8 +41,14 @@ class Services:
         capacity: int = 40,
         workers: int = 1,
         more_vips: tuple[Vip, ...] = (),
+        clusters: tuple[Cluster, ...] = (),
+        redis: str = "",
+        api_keys: tuple[ApiKey, ...] = (),
+        log_level: str = "info",
         listener: socket.socket | None = None,
+        setup_s: float = 15.0,
         transceiver_module: str = "transceiver",
+        signaling_module: str = "signaling",
     ) -> None:
         """`echo`: "opus" sends payloads back as they are, for a fraction of the work. `model`: the
         section of another `backend`. `listener`: a socket of the host for signaling, instead of
@@ -55,9 +63,15 @@ class Services:
             model={"mode": echo} if backend == "echo" else model or {},
             capacity=capacity,
             workers=workers,
+            clusters=clusters,
+            redis=redis,
+            api_keys=api_keys,
+            setup_s=setup_s,
         )
+        self.log_level = log_level
         self.listener = listener
         self.transceiver_module = transceiver_module
+        self.signaling_module = signaling_module
         self.programs: dict[str, Program] = {}
 
     def __enter__(self) -> "Services":
@@ -101,6 +115,13 @@ class Services:
         self._start("transceiver", self.site.transceiver, self.transceiver_module, config)
         self._wait("transceiver", self.site.transceiver, f"{self.site.transceiver_url}/readyz")
 
+    def start_another(self, name: str, node: Node, endpoint: Address, cluster: int) -> None:
+        """One more transceiver. Signaling finds it where there is a Redis."""
+        site = dataclasses.replace(self.site, transceiver=node, endpoint=endpoint)
+        text = service_config.transceiver(site, self.setup, self._keys, cluster)
+        self._start(name, node, self.transceiver_module, self.write(f"{name}.toml", text))
+        self._wait(name, node, f"{site.transceiver_url}/readyz")
+
     def start_signaling(self) -> None:
         if self.listener is not None:
             self.start_signaling_at("signaling", self.listener, self.site.vip)
@@ -110,7 +131,7 @@ class Services:
             self.site, self.setup, self._keys, listen=listen, vip=self.site.vip
         )
         config = self.write("signaling.toml", text)
-        self._start("signaling", self.site.signaling, "signaling", config)
+        self._start("signaling", self.site.signaling, self.signaling_module, config)
         self._wait("signaling", self.site.signaling, f"{self.site.base_url}/readyz")
 
     def start_signaling_at(
@@ -127,7 +148,7 @@ class Services:
             certificate_for=certificate_for,
         )
         config = self.write(f"{name}.toml", text)
-        self._start(name, self.site.signaling, "signaling", config, pass_fds=[number])
+        self._start(name, self.site.signaling, self.signaling_module, config, pass_fds=[number])
         scheme = "https" if certificate_for else "http"
         where = render(listener.getsockname())
         self._wait(name, self.site.host, f"{scheme}://{where}/readyz")
@@ -187,6 +208,8 @@ class Services:
         self, name: str, node: Node, module: str, config: Path, pass_fds: Sequence[int] = ()
     ) -> None:
         command = [sys.executable, "-m", module, "serve", "--config", str(config)]
+        if module != "relayctl":  # it has no levels
+            command += ["--log-level", self.log_level]
         self.programs.pop(name, None)
         self.programs[name] = node.popen(name, command, pass_fds=pass_fds)
 

@@ -61,6 +61,12 @@ class Agent:
         present = self._selection.present
         return None if present is None or present.rtt is None else present.rtt * 1000
 
+    def answering(self, remote_ufrag: str, remote_pwd: str) -> Credentials | None:
+        """The valid credentials that go with those of the client; None = it restarts ICE."""
+        theirs = (remote_ufrag, remote_pwd)
+        valid = self._creds.values()
+        return next((c for c in valid if (c.remote_ufrag, c.remote_pwd) == theirs), None)
+
     def receive(self, datagram: bytes, path: PathKey, client: Address, now: float) -> Drop | None:
         """Take a STUN datagram of this call: any bytes, never raises.
 

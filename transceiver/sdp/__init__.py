@@ -11,9 +11,9 @@ from transceiver.sdp.model import (
     Offer,
     Section,
     Setup,
-    same_bundle,
+    continued,
 )
-from transceiver.sdp.offer import parse_offer
+from transceiver.sdp.offer import parse_offer, with_credentials
 
 __all__ = [
     "Application",
@@ -24,6 +24,7 @@ __all__ = [
     "SdpError",
     "Section",
     "Setup",
+    "continued",
     "parse_offer",
-    "same_bundle",
+    "with_credentials",
 ]

@@ -53,13 +53,15 @@ def split(text: str) -> tuple[Block, list[Block]]:
         if len(line) > MAX_LINE:
             raise _bad(f"line {number} has {len(line)} characters, at most {MAX_LINE} are read")
         if line.startswith("m="):
+            if len(sections) == MAX_SECTIONS:
+                raise _bad(
+                    f"line {number} is m-line {MAX_SECTIONS + 1}, at most {MAX_SECTIONS} are read"
+                )
             current = _section(line[2:].rstrip(), number)
             sections.append(current)
         elif line.startswith("a="):
             name, _, value = line[2:].rstrip().partition(":")
             current.attributes.setdefault(name.lower(), []).append(value)
-    if len(sections) > MAX_SECTIONS:
-        raise _bad(f"{len(sections)} m-lines, at most {MAX_SECTIONS} are read")
     return session, sections
 
 

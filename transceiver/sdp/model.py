@@ -1,7 +1,7 @@
-"""What an offer says that matters to us, as values; and when two of them are of one call."""
+"""What an offer says that matters to us, as values; and when two of them are of one call. Pure."""
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from transceiver.sdp.error import Reason, SdpError
 
@@ -78,26 +78,42 @@ class Offer:
     sections: tuple[Section, ...]
     bundle: tuple[str, ...]  # mids of the group that audio is in; empty = no BUNDLE
 
+    @property
+    def accepted(self) -> tuple[Audio | Application, ...]:
+        """The sections we take, in the order of the bundle: the first one's transport is that of
+        all (RFC 8843 section 7.3)."""
+        if self.application is None:
+            return (self.audio,)
+        both = (self.audio, self.application)
+        return tuple(sorted(both, key=lambda section: self.bundle.index(section.mid or "")))
 
-def same_bundle(old: Offer, new: Offer) -> None:
-    """An ICE restart keeps the call: DTLS association, streams and channels go on.
 
-    Raises `SdpError(BUNDLE_CHANGED)` when `new` describes another one."""
+def continued(old: Offer, new: Offer) -> Offer:
+    """`new` as a later offer of the call that `old` is of: its DTLS association goes on, so the
+    roles of that stay (RFC 8842 section 5.5), and whatever carries its audio has to stay too.
+    Directions, sections that we reject, and whether there is a data channel may change.
+
+    Raises `SdpError(BUNDLE_CHANGED)` when `new` describes another call."""
+    taken = Setup.ACTIVE if old.setup is Setup.PASSIVE else Setup.PASSIVE  # our role
+    moved = (
+        old.application and new.application and _place(old.application) != _place(new.application)
+    )
     for thing, before, after in (
         ("audio section", old.audio.index, new.audio.index),
         ("a=mid of audio", old.audio.mid, new.audio.mid),
         ("Opus payload type", old.audio.payload_type, new.audio.payload_type),
-        ("application section", _place(old.application), _place(new.application)),
-        ("first section of the bundle", old.bundle[:1], new.bundle[:1]),
+        ("application section", False, bool(moved)),
+        ("first section of the bundle", old.accepted[0].mid, new.accepted[0].mid),
         ("DTLS fingerprint", set(old.fingerprints), set(new.fingerprints)),
-        ("DTLS role", old.setup is Setup.PASSIVE, new.setup is Setup.PASSIVE),
+        ("DTLS role", False, new.setup is taken),
     ):
         if before != after:
             raise SdpError(
                 Reason.BUNDLE_CHANGED,
-                f"another {thing} than the call has: restart ICE only, or start a new call",
+                f"another {thing} than the call has: leave it as it is, or start a new call",
             )
+    return replace(new, setup=old.setup)
 
 
-def _place(application: Application | None) -> tuple[int, str | None] | None:
-    return None if application is None else (application.index, application.mid)
+def _place(section: Application) -> tuple[int, str | None]:
+    return section.index, section.mid

@@ -4,8 +4,9 @@ Pure; RFC 8829 (JSEP), 8843 (BUNDLE), 8839 (ICE), 8842 (DTLS), 8841 (SCTP). Stri
 use, deaf to everything else. The client's candidates are not read: its checks find us.
 """
 
+import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Container
 
 from transceiver.sdp.block import Block, split
 from transceiver.sdp.error import Reason, SdpError
@@ -24,7 +25,7 @@ _UFRAG = re.compile(r"[A-Za-z0-9+/]{4,256}")  # ice-char, RFC 8839 section 5.4
 _PWD = re.compile(r"[A-Za-z0-9+/]{22,256}")
 _MID = re.compile(r"[!-~]{1,64}")
 _OPUS = re.compile(r"(\d{1,3}) +opus/48000(/\d)?", re.IGNORECASE | re.ASCII)
-_EXTENSION = re.compile(r"(\d{1,2})(/\w+)? +(\S+)", re.ASCII)
+_EXTENSION = re.compile(r"(\d{1,2})(?:/sendrecv)? +(\S+)", re.ASCII)
 _SSRC = re.compile(r"(\d{1,10})( |$)", re.ASCII)
 _FINGERPRINT = re.compile(r"(\S+) +([0-9A-F]{2}(?::[0-9A-F]{2})*)", re.IGNORECASE | re.ASCII)
 
@@ -37,9 +38,9 @@ def parse_offer(text: str) -> Offer:
             Reason.ICE_LITE_PEER, "`a=ice-lite`: we wait for checks, so the client has to be full"
         )
     mids = _mids(sections)
-    groups = _bundles(session)
-    audio = _audio(sections, mids, groups, session)
-    bundle = next((group for group in groups if audio.mid in group), ())
+    bundles = _bundles(session)
+    audio = _audio(sections, mids, bundles, session)
+    bundle = bundles.get(audio.mid, ())
     # Transport attributes stand in the section, in the first one of its bundle (RFC 8843
     # section 7.1.3), or at session level.
     tagged = [block for block, mid in zip(sections, mids, strict=True) if mid in bundle[:1]]
@@ -59,6 +60,17 @@ def parse_offer(text: str) -> Offer:
     )
 
 
+def with_credentials(offer: Offer, ufrag: str, pwd: str) -> Offer:
+    """`offer` as it would be after an ICE restart that named credentials alone (RFC 8840 section
+    4.4). Raises `SdpError(NO_ICE)`."""
+    named = [Block(attributes={"ice-ufrag": [ufrag], "ice-pwd": [pwd]})]
+    return dataclasses.replace(
+        offer,
+        ufrag=_credential("ice-ufrag", _UFRAG, named),
+        pwd=_credential("ice-pwd", _PWD, named),
+    )
+
+
 def _mids(sections: list[Block]) -> list[str | None]:
     mids = [block.first("mid") for block in sections]
     named = [mid for mid in mids if mid is not None]
@@ -70,22 +82,27 @@ def _mids(sections: list[Block]) -> list[str | None]:
     return mids
 
 
-def _bundles(session: Block) -> list[tuple[str, ...]]:
-    groups = [value.split() for value in session.all("group")]
-    return [tuple(words[1:]) for words in groups if words and words[0].upper() == "BUNDLE"]
+def _bundles(session: Block) -> dict[str | None, tuple[str, ...]]:
+    """The BUNDLE group of each mid that is in one."""
+    bundles: dict[str | None, tuple[str, ...]] = {}
+    for semantics, *mids in (value.split() or [""] for value in session.all("group")):
+        if semantics.upper() == "BUNDLE":
+            group = tuple(mids)
+            for mid in group:
+                bundles.setdefault(mid, group)
+    return bundles
 
 
-def _offered(block: Block, mid: str | None, groups: Iterable[tuple[str, ...]]) -> bool:
+def _offered(block: Block, mid: str | None, bundled: Container[str | None]) -> bool:
     """Port 0 means rejected, except for a section that rides on another's port (RFC 8843
     section 6)."""
-    bundled = block.has("bundle-only") or any(mid in group for group in groups)
-    return block.port > 0 or (mid is not None and bundled)
+    return block.port > 0 or (mid is not None and (block.has("bundle-only") or mid in bundled))
 
 
 def _audio(
     sections: list[Block],
     mids: list[str | None],
-    groups: list[tuple[str, ...]],
+    bundled: Container[str | None],
     session: Block,
 ) -> Audio:
     refused = "no m=audio line that is offered (port above 0) over DTLS-SRTP: add an audio track"
@@ -93,7 +110,7 @@ def _audio(
     for index, (block, mid) in enumerate(zip(sections, mids, strict=True)):
         if block.kind != "audio" or block.protocol.upper() not in RTP_PROTOCOLS:
             continue
-        if not _offered(block, mid, groups):
+        if not _offered(block, mid, bundled):
             continue
         payload_type = _opus(block)
         if payload_type is not None:
@@ -111,11 +128,10 @@ def _audio(
 
 
 def _opus(block: Block) -> int | None:
-    for value in block.all("rtpmap"):
-        match = _OPUS.fullmatch(value)
-        if match and match[1] in block.formats and int(match[1]) < 128:
-            return int(match[1])
-    return None
+    """The first payload type of Opus in the order of the m-line, which is the client's wish."""
+    matches = (_OPUS.fullmatch(value) for value in block.all("rtpmap"))
+    known = {match[1] for match in matches if match and int(match[1]) < 128}
+    return next((int(number) for number in block.formats if number in known), None)
 
 
 def _direction(block: Block, session: Block) -> Direction:
@@ -133,8 +149,8 @@ def _ssrc(block: Block) -> int | None:
 
 def _mid_extension(block: Block) -> int | None:
     for value in block.all("extmap"):
-        match = _EXTENSION.match(value)
-        if match and match[3] == MID_EXTENSION and 0 < int(match[1]) < 15:
+        match = _EXTENSION.match(value)  # none for one way only: the answer would have to mirror it
+        if match and match[2] == MID_EXTENSION and 0 < int(match[1]) < 15:
             return int(match[1])
     return None
 

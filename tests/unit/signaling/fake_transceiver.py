@@ -4,6 +4,7 @@ Calls live in a dictionary; what a test wants to see go wrong it sets on the fak
 """
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,7 @@ from relayctl.wire.route_token import Key, Route, mint
 from relayctl.wire.settings import load
 from signaling.app import create_app
 from signaling.config import SignalingConfig
+from signaling.control_http import NoReply, Reply
 
 KEY = Key(1, bytes(range(32)))
 SECRET = "sEcReTsEcReTsEcReT-_09"
@@ -63,7 +65,12 @@ class FakeTransceiver:
     refusals: dict[str, Response] = field(default_factory=dict)
     seen: list[tuple[str, str, Any]] = field(default_factory=list)
     headers: list[str | None] = field(default_factory=list)
+    queries: list[dict[str, str]] = field(default_factory=list)
     client: str | None = "198.51.100.4:6000"
+    state: str = "connected"
+    answer: str = ANSWER
+    version: int = 1  # of the latest answer
+    client_ufrag: str = "abcd"
 
     def app(self) -> Starlette:
         one = "/v1/calls/{id}"
@@ -89,11 +96,15 @@ class FakeTransceiver:
         token = mint(KEY, Route(7, number, port, len(self.ids).to_bytes(3, "big")))
         text = call_id.CallId(token, SECRET).render()
         self.ids[text] = body["offer"]
-        return JSONResponse({"id": text, "answer": ANSWER}, 201)
+        return JSONResponse({"id": text, "answer": self.answer}, 201)
 
     async def _restart(self, request: Request) -> Response:
-        await self._note("restart", request)
-        return self._absent(request, "restart") or JSONResponse({"answer": ANSWER})
+        body = await self._note("restart", request)
+        if refusal := self._absent(request, "restart"):
+            return refusal
+        self.version += 1
+        self.client_ufrag = body.get("ice", {}).get("ufrag", self.client_ufrag)
+        return JSONResponse({"answer": self.answer.replace("o=- 1 1 ", f"o=- 1 {self.version} ")})
 
     async def _end(self, request: Request) -> Response:
         await self._note("end", request)
@@ -102,7 +113,13 @@ class FakeTransceiver:
     async def _describe(self, request: Request) -> Response:
         await self._note("describe", request)
         packets = {"up": 5, "down": 4}
-        call = {"state": "connected", "client": self.client, "vip": VIP, "packets": packets}
+        call: dict[str, Any] = {
+            "state": self.state,
+            "client": self.client,
+            "vip": VIP,
+            "packets": packets,
+        }
+        call |= {"version": self.version, "client_ufrag": self.client_ufrag}
         return self._absent(request, "describe") or JSONResponse(call)
 
     def _absent(self, request: Request, method: str) -> Response | None:
@@ -116,6 +133,7 @@ class FakeTransceiver:
         body = await request.json() if request.method == "POST" else None
         self.seen.append((method, request.url.path, body))
         self.headers.append(request.headers.get("authorization"))
+        self.queries.append(dict(request.query_params))
         return body
 
 
@@ -126,10 +144,44 @@ class Silence(httpx.AsyncBaseTransport):
         raise httpx.ConnectError(f"cannot connect for {request.url}", request=request)
 
 
-def fleet(
+class Through:
+    """What `ControlHttp` does, by a client of a test's making."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+
+    async def ask(
+        self,
+        method: str,
+        endpoint: Address,
+        path: str,
+        *,
+        headers: Mapping[str, str],
+        content: bytes,
+        timeout_s: float,
+    ) -> Reply:
+        url = f"http://{address.render(endpoint)}{path}"
+        try:
+            reply = await self._client.request(
+                method, url, headers=headers, content=content, timeout=timeout_s
+            )
+        except httpx.HTTPError as error:
+            raise NoReply(type(error).__name__) from None
+        return Reply(reply.status_code, reply.headers, reply.content)
+
+    def close(self) -> None:
+        """The client is closed by whoever made it."""
+
+
+def fleet(*transceivers: FakeTransceiver) -> Through:
+    """The way to these transceivers, and to nobody else."""
+    return Through(transceiver_client(*transceivers))
+
+
+def transceiver_client(
     *transceivers: FakeTransceiver, admins: dict[str, httpx.AsyncBaseTransport] | None = None
 ) -> httpx.AsyncClient:
-    """An HTTP client that reaches these transceivers and admins, and nothing else."""
+    """It reaches these transceivers and admins, and nothing else."""
     mounts: dict[str, httpx.AsyncBaseTransport] = {
         f"http://{address.render(each.endpoint)}": httpx.ASGITransport(each.app())
         for each in transceivers
@@ -147,9 +199,11 @@ async def signaling(
     admins: dict[str, httpx.AsyncBaseTransport] | None = None,
 ) -> tuple[FastAPI, httpx.AsyncClient]:
     """The application with readiness known, and a client of it."""
+    client = transceiver_client(*transceivers, admins=admins)
     app = create_app(
         configuration(config),
-        fleet(*transceivers, admins=admins),
+        client,
+        exchange=Through(client),
         keys={KEY.id: KEY},
         dice=random.Random(1),
     )

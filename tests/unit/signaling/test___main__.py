@@ -4,8 +4,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from relayctl.wire.route_token import render_key
+from signaling import access_config
 from signaling.__main__ import main
-from tests.unit.signaling.fake_transceiver import CONFIG, CONTROL_TOKEN, KEY
+from tests.unit.signaling.fake_transceiver import CONFIG, CONTROL_TOKEN, KEY, configuration
 
 
 def run(tmp_path: Path, text: str, *flags: str, environ: dict[str, str] | None = None) -> Result:
@@ -53,3 +54,20 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 def test_wrong_usage_is_2() -> None:
     assert CliRunner().invoke(main, ["serve", "--nonsense"]).exit_code == 2
+
+
+def test_a_new_key_and_its_section() -> None:
+    first, second = (CliRunner().invoke(main, ["key", "shop"]).output for _ in range(2))
+    assert first != second
+    text = first.splitlines()[0].split()[-1]
+    assert text.startswith("sk-fl-")
+    rules = access_config.rules(configuration(CONFIG + first))
+    key = rules.keys.find(text)
+    assert key is not None
+    assert key.subject == "shop"
+    assert text not in "".join(first.splitlines()[1:])
+
+
+def test_a_subject_that_is_none() -> None:
+    result = CliRunner().invoke(main, ["key", "a b"])
+    assert (result.exit_code, "SUBJECT" in result.output) == (2, True)

@@ -6,9 +6,10 @@ from relayctl.wire.call_id import CallId
 from relayctl.wire.route_token import Key, Route, mint
 from signaling.calls import Calls
 from signaling.control import Control
+from signaling.location import Place, Where
 from signaling.refusal import Refused
 from signaling.registry import Registry
-from signaling.steering import Ingress
+from signaling.steering import Fleet, Ingress, Placement
 from tests.unit.signaling.fake_transceiver import (
     ANSWER,
     KEY,
@@ -36,7 +37,14 @@ async def core(
     endpoints = [each.endpoint for each in (*up, *down)]
     before = Registry(Control(fleet(*up, *down)), endpoints, clusters)
     await before.refresh()
-    calls = Calls(Control(fleet(*up)), before, sites, {1: KEY}, clusters, random.Random(1))
+    calls = Calls(
+        Control(fleet(*up)),
+        before,
+        lambda: Fleet(before.transceivers(), sites),
+        {1: KEY},
+        clusters,
+        random.Random(1),
+    )
     return calls, before
 
 
@@ -51,7 +59,8 @@ async def test_the_owner_is_found_by_the_id_alone() -> None:
     calls, _ = await core(first, second)
     created = await calls.create(OFFER, "plain")
     replica, _ = await core(first, second)
-    assert await replica.restart(created.call_id.render(), OFFER) == ANSWER
+    again = ANSWER.replace("o=- 1 1 ", "o=- 1 2 ")
+    assert await replica.restart(created.call_id.render(), OFFER) == again
     endpoint, call = await replica.describe(created.call_id.render())
     assert (endpoint, call["state"]) == (FIRST, "connected")
     await replica.hangup(created.call_id.render())
@@ -157,3 +166,64 @@ async def test_the_owner_is_gone() -> None:
     for attempt in (alone.restart(text, OFFER), alone.hangup(text), alone.describe(text)):
         gone = await refused(attempt)
         assert (gone.status, gone.code) == (502, "owner_gone")
+
+
+async def test_what_the_client_is_told_of_its_place() -> None:
+    fake = FakeTransceiver()
+    _, registry = await core(fake)
+    placed: list[Placement] = []
+    calls = Calls(
+        Control(fleet(fake)),
+        registry,
+        lambda: Fleet(registry.transceivers(), (SITE,), places={7: Place(region="eu")}),
+        {1: KEY},
+        configuration().routing(),
+        random.Random(1),
+        placed.append,
+    )
+    created = await calls.create(OFFER, "plain", where=Where(region="eu", source="region"))
+    steering = "location=region cluster=7 ingress=relay-a reason=nearest"
+    assert created.headers == {
+        "X-Ferryline-Ingress": "relay-a",
+        "X-Ferryline-Steering": steering,
+    }
+    assert [placement.text for placement in placed] == [steering]
+
+
+async def test_a_third_is_not_offered_what_two_refused() -> None:
+    no = error(503, "lateness", "not now", **{"Retry-After": "1"})
+    third = ("10.2.0.4", 5000)
+    fakes = [FakeTransceiver(at, refusals={"create": no}) for at in (FIRST, SECOND, third)]
+    calls, registry = await core(*fakes)
+    assert (await refused(calls.create(OFFER, "plain"))).code == "all_full"
+    assert sum(len(fake.seen) for fake in fakes) == 2
+    assert sum(each.ready for each in registry.transceivers()) == 1
+
+
+async def test_who_talks_nonsense_is_passed_over_and_stays() -> None:
+    """A client's offer may be what makes it fail: that must not take the whole fleet out."""
+    bad = FakeTransceiver(FIRST, refusals={"create": error(500, "internal_error", "a fault")})
+    other = FakeTransceiver(SECOND, calls=9)
+    calls, registry = await core(bad, other)
+    created = await calls.create(OFFER, "plain")
+    assert created.call_id.render() in other.ids
+    assert all(each.ready for each in registry.transceivers())
+    calls, _ = await core(bad)
+    failed = await refused(calls.create(OFFER, "plain"))
+    assert (failed.status, failed.code) == (502, "transceiver_error")
+
+
+async def test_three_silent_ones_are_enough() -> None:
+    ports = range(5000, 5006)
+    silent = tuple(FakeTransceiver((FIRST[0], port)) for port in ports)
+    calls, registry = await core(down=silent)
+    assert (await refused(calls.create(OFFER, "plain"))).code == "no_transceiver"
+    assert sum(not each.ready for each in registry.transceivers()) == 3
+
+
+async def test_hang_up_names_the_subject() -> None:
+    fake = FakeTransceiver()
+    calls, _ = await core(fake)
+    text = (await calls.create(OFFER, "plain", subject="a&b")).call_id.render()
+    await calls.hangup(text, "a&b")
+    assert fake.queries[-1] == {"subject": "a&b"}

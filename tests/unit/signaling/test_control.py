@@ -13,6 +13,7 @@ from tests.unit.signaling.fake_transceiver import (
     OFFER,
     SECRET,
     FakeTransceiver,
+    Through,
     error,
     fleet,
 )
@@ -26,7 +27,7 @@ def answering(status: int, content: bytes, headers: dict[str, str] | None = None
     def handle(request: httpx.Request) -> httpx.Response:
         return httpx.Response(status, content=content, headers=headers)
 
-    return Control(httpx.AsyncClient(transport=httpx.MockTransport(handle)))
+    return Control(Through(httpx.AsyncClient(transport=httpx.MockTransport(handle))))
 
 
 async def test_create_sends_what_the_control_api_wants() -> None:

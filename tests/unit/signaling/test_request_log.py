@@ -5,7 +5,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse
-from starlette.routing import Route, Router
+from starlette.routing import Route, Router, WebSocketRoute
+from starlette.types import Message
+from starlette.websockets import WebSocket
 
 from signaling.metrics import Metrics
 from signaling.request_log import RequestLog
@@ -81,3 +83,77 @@ async def test_a_client_that_left_is_no_failure(caplog: pytest.LogCaptureFixture
     labels = {"face": "none", "status": "499"}
     assert metrics.registry.get_sample_value("ferryline_signaling_requests_total", labels) == 1
     assert "Traceback" not in caplog.text
+
+
+async def talk(peer: WebSocket) -> None:
+    await peer.accept("realtime")
+    await peer.close()
+
+
+async def breaks(peer: WebSocket) -> None:
+    if "late" in peer.query_params:
+        await peer.accept()
+    raise RuntimeError("broken")
+
+
+async def refuses(peer: WebSocket) -> None:
+    await PlainTextResponse("no", 401)(peer.scope, peer.receive, peer.send)
+
+
+async def closes(peer: WebSocket) -> None:
+    await peer.close()
+
+
+async def over_websocket(path: str, query: str = "") -> list[Message]:
+    """What the server is told to send."""
+    routes = [
+        WebSocketRoute(f"/{endpoint.__name__}", endpoint)
+        for endpoint in (talk, breaks, refuses, closes)
+    ]
+    app = RequestLog(
+        Router(routes),
+        metrics=Metrics(CollectorRegistry()),
+        log=logging.getLogger("signaling"),
+    )
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "websocket",
+        "path": path,
+        "query_string": query.encode(),
+        "headers": [(b"x-request-id", b"r3")],
+        "client": ("198.51.100.77", 5),
+        "extensions": {"websocket.http.response": {}},
+    }
+    await app(scope, receive, send)
+    return sent
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("/talk", 101), ("/refuses", 401), ("/closes", 403), ("/breaks", 500)]
+)
+async def test_a_websocket_has_one_line(
+    caplog: pytest.LogCaptureFixture, path: str, status: int
+) -> None:
+    with caplog.at_level(logging.INFO, "signaling"):
+        sent = await over_websocket(path, f"call_id={CALL}_{SECRET}")
+    record = caplog.records[-1]
+    assert len(caplog.records) == 1 + (status == 500)
+    line = record.getMessage()
+    assert line.startswith(f"WEBSOCKET {path} {status} ")
+    assert f"request=r3 call={CALL} client=198.51.100.0/24" in line
+    assert SECRET not in caplog.text
+    if status != 403:
+        assert (b"x-request-id", b"r3") in sent[0]["headers"]
+
+
+async def test_a_websocket_whose_code_breaks_is_closed() -> None:
+    sent = await over_websocket("/breaks", "late")
+    assert [message["type"] for message in sent] == ["websocket.accept", "websocket.close"]
+    assert sent[-1]["code"] == 1011

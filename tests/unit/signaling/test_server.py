@@ -15,7 +15,7 @@ import pytest
 
 from relayctl.wire.route_token import render_key
 from signaling.config import SignalingConfig
-from signaling.server import StartError, check, configure_log, listen
+from signaling.server import StartError, check, configure_log, listen, secrets_of
 from tests.unit.signaling.fake_transceiver import CONFIG, CONTROL_TOKEN, KEY, configuration
 
 
@@ -50,6 +50,21 @@ def test_check_names_what_is_wrong(text: str, tmp_path: Path) -> None:
         (tmp_path / name).write_text("rubbish")
     with pytest.raises(StartError, match="are no PEM pair"):
         check(configuration(tls + text))
+
+
+def test_check_opens_the_geoip_file(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "city.mmdb"
+    config = configuration(f'geoip = "{file}"\n{text}')
+    with pytest.raises(StartError, match=r"geoip = '.*city\.mmdb': No such file"):
+        check(config)
+    file.write_text("rubbish")
+    with pytest.raises(StartError, match="is no MaxMind DB"):
+        check(config)
+
+
+def test_the_password_of_redis_is_a_secret_in_both_its_forms() -> None:
+    config = configuration('redis = "redis://:pass%40word-1@127.0.0.1/0"' + CONFIG)
+    assert {"pass%40word-1", "pass@word-1", CONTROL_TOKEN} <= set(secrets_of(config))
 
 
 def test_listen_names_the_address_that_is_taken() -> None:

@@ -68,6 +68,38 @@ def test_the_life_of_a_call(api: Api) -> None:
     assert api.request("GET", path).json()["state"] == "ended"
 
 
+def test_a_restart_with_credentials_alone(api: Api) -> None:
+    created = api.create()
+    path = f"/v1/calls/{created.json()['id']}"
+    ice = {"ufrag": "efgh", "pwd": "anotherpasswordanother"}
+    restarted = api.request("POST", f"{path}/restart", json={"ice": ice})
+    assert restarted.status_code == 200
+    call = api.request("GET", path).json()
+    assert (call["version"], call["client_ufrag"]) == (2, "efgh")
+
+    def credentials(answer: httpx.Response) -> list[str]:
+        return [line for line in answer.json()["answer"].split("\r\n") if "a=ice-" in line]
+
+    assert credentials(restarted) != credentials(created)
+    again = api.request("POST", f"{path}/restart", json={"ice": ice})
+    assert credentials(again) == credentials(restarted)  # its answer was lost
+
+
+@pytest.mark.parametrize(
+    ("ice", "expected"),
+    [
+        pytest.param([], "invalid_parameter", id="list"),
+        pytest.param({"ufrag": "efgh"}, "invalid_parameter", id="no_pwd"),
+        pytest.param({"ufrag": "efgh", "pwd": "x"}, "no_ice", id="short_pwd"),
+        pytest.param({"ufrag": "e-g", "pwd": "x" * 22}, "no_ice", id="foreign_letter"),
+    ],
+)
+def test_credentials_that_nobody_could_have(api: Api, ice: Any, expected: str) -> None:
+    path = f"/v1/calls/{api.create().json()['id']}"
+    assert code(api.request("POST", f"{path}/restart", json={"ice": ice})) == (400, expected)
+    assert api.request("GET", path).json()["version"] == 1
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
@@ -231,3 +263,9 @@ def test_a_fault_of_ours_is_told_without_its_text(
     response = api.request("GET", "/v1/calls/x")
     assert code(response) == (500, "internal_error")
     assert "zero" not in response.text
+
+
+def test_a_call_of_another_subject_cannot_be_ended(api: Api) -> None:
+    path = f"/v1/calls/{api.create(subject='me & you').json()['id']}"
+    assert code(api.request("DELETE", f"{path}?subject=me")) == (404, "call_not_found")
+    assert api.request("DELETE", f"{path}?subject=me%20%26%20you").status_code == 204

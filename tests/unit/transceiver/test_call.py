@@ -362,6 +362,26 @@ def test_restart_keeps_the_call_with_a_new_token(world: World) -> None:
     assert world.mux.table.request(old.encode()) is None
 
 
+@pytest.mark.parametrize("port", [40000, 40002])
+def test_restart_by_credentials_alone_keeps_the_media(world: World, port: int) -> None:
+    """From another port, and from the same, where old and new differ by their credentials only."""
+    client = world.connected()
+    old = client.token
+    client.ufrag, client.pwd = "efgh", "anotherpasswordanother"
+    answer = world.calls.restart_ice(client.call_id, client.ufrag, client.pwd)
+    client.speak()
+    world.pump()
+    assert len(client.heard) == 1  # by the old path
+    client.take_answer(answer)
+    world.move(client, port)
+    client.check()
+    world.pump()
+    client.speak()
+    world.pump()
+    assert len(client.heard) == 2
+    assert world.mux.table.request(old.encode()) is None
+
+
 def test_restart_for_another_certificate_is_refused_and_changes_nothing(world: World) -> None:
     client = world.connected()
     client.fingerprint = "sha-256 " + ":".join(["AB"] * 32)

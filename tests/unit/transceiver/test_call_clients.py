@@ -47,7 +47,14 @@ CANDIDATES = (
 )
 
 
-@pytest.mark.parametrize("lines", [(), CANDIDATES[:1], CANDIDATES], ids=["none", "mdns", "odd"])
+ENDED = ("a=end-of-candidates",)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [(), CANDIDATES[:1], CANDIDATES, ENDED, CANDIDATES[:1] + ENDED],
+    ids=["none", "mdns", "odd", "ended_without_any", "mdns_and_ended"],
+)
 def test_candidates_of_the_client_are_neither_needed_nor_resolved(
     world: World, lines: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +176,68 @@ def test_a_few_lost_checks_end_nothing(world: World) -> None:
     client.answers_checks = True
     world.run(6)
     assert world.call(client).state is State.CONNECTED
+    assert works(world, client)
+
+
+class Satellite(World):
+    """Every datagram takes `DELAY_S`."""
+
+    DELAY_S = 0.3
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.under_way: list[tuple[float, Client | None, bytes]] = []  # due, to (None: to us), what
+
+    def pump(self) -> None:
+        arrives = self.now + self.DELAY_S
+        for client in self.clients.values():
+            self.under_way += [(arrives, None, payload) for payload in client.outbox]
+            client.outbox.clear()
+        for datagram, via in self.socket.sent:
+            address, payload = self._open(datagram, via)
+            self.under_way.append((arrives, self.clients[address], payload))
+        self.socket.sent.clear()
+        due = [each for each in self.under_way if each[0] <= self.now]
+        self.under_way = [each for each in self.under_way if each[0] > self.now]
+        (only,) = self.clients.values()
+        for _, target, payload in due:
+            if target is None:
+                self.up(only.address, payload)
+            else:
+                target.receive(payload, self.now)
+
+
+def test_a_way_of_600_ms_connects_and_stays() -> None:
+    world = Satellite()
+    client = world.client()
+    client.check()
+    assert world.run(5, until=lambda: client.responses > 0) < 1
+    client.hello(world.now)
+    assert world.run(10, until=lambda: client.connected) < 4 * 2 * Satellite.DELAY_S
+    world.run(60)
+    client.speak()
+    world.run(1)
+    assert world.call(client).state is State.CONNECTED
+    assert len(client.heard) == 1
+    rtt_ms = world.call(client).describe()["rtt_ms"]
+    assert isinstance(rtt_ms, float)
+    assert 500 < rtt_ms < 800
+
+
+def test_a_client_in_the_wrong_role_connects_once_it_was_told(world: World) -> None:
+    """It minds the signed 487 and asks again in the other role (RFC 8445 section 7.2.5.1)."""
+    client = world.client()
+    confused = stun.parse_message(client.check_bytes(nominate=False))
+    del confused.attributes["ICE-CONTROLLING"]
+    for name in ("MESSAGE-INTEGRITY", "FINGERPRINT"):
+        del confused.attributes[name]
+    confused.attributes["ICE-CONTROLLED"] = 2**64 - 1
+    confused.add_message_integrity(client.server_pwd.encode())
+    world.up(client.address, bytes(confused))
+    assert world.call(client).state is State.NEW
+    assert world.counts.dropped == {"role_conflict": 1}
+    world.socket.sent.clear()
+    world.connect(client)
     assert works(world, client)
 
 

@@ -124,9 +124,13 @@ def test_restart_keeps_the_media(tmp_path: Path) -> None:
             caller = await Caller(live).call()
             await caller.connected()
             await until(lambda: caller.frames > 5)
+            offer = caller.pc.localDescription.sdp
+            sctp = caller.pc.sctp
+            assert sctp is not None
+            connection = sctp.transport.transport._connection
+            offer = offer.replace(f"a=ice-ufrag:{connection.local_username}", "a=ice-ufrag:wxyz")
             response = await live.http.post(
-                f"/v1/calls/{caller.call_id}/restart",
-                json={"offer": caller.pc.localDescription.sdp},
+                f"/v1/calls/{caller.call_id}/restart", json={"offer": offer}
             )
             assert response.status_code == 200
             answer = dict(
@@ -134,13 +138,11 @@ def test_restart_keeps_the_media(tmp_path: Path) -> None:
                 for line in response.json()["answer"].split("\r\n")
                 if ":" in line
             )
-            sctp = caller.pc.sctp
-            assert sctp is not None
-            connection = sctp.transport.transport._connection
             old = str(connection.remote_username)
             frames = caller.frames
             await asyncio.sleep(0.2)
             assert caller.frames > frames + 5  # the old path carries the media meanwhile
+            connection._local_username = "wxyz"
             connection.remote_username = answer["a=ice-ufrag"]
             connection.remote_password = answer["a=ice-pwd"]
             await until(lambda: live.transceiver.mux.table.request(old.encode()) is None, 8)

@@ -128,6 +128,8 @@ def test_describes_a_call(world: World) -> None:
         "bytes": {"up": 3, "down": 3},
         "lost": 0,
         "moves": 0,
+        "version": 1,
+        "client_ufrag": client.ufrag,
         "reason": None,
     }
     assert [phase for phase, _ in world.phases] == ["answer", "ice", "dtls", "first_audio"]
@@ -181,3 +183,19 @@ def test_a_thousand_calls_leave_nothing(world: World) -> None:
     world.calls.hang_up(client.call_id)
     assert len(world.calls) == len(world.mux.table) == 0
     assert len(world.calls._ended) == 1
+
+
+def test_a_call_is_not_there_for_another_subject(world: World) -> None:
+    offer = Client(("192.0.2.1", 5)).offer()
+    call_id, _ = world.calls.create(offer, (VIP,), DialectName.PLAIN, "me")
+    for subject in ("you", ""):
+        with pytest.raises(CallError) as caught:
+            world.calls.hang_up(call_id, subject)
+        assert refused(caught) is Reason.UNKNOWN
+    world.calls.hang_up(call_id, "me")
+    with pytest.raises(CallError) as caught:
+        world.calls.hang_up(call_id, "you")  # nor is it when it has ended
+    assert refused(caught) is Reason.UNKNOWN
+    with pytest.raises(CallError) as caught:
+        world.calls.hang_up(call_id, "me")
+    assert refused(caught) is Reason.ENDED

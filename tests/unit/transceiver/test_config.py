@@ -95,6 +95,14 @@ def test_a_token_is_not_shown() -> None:
     assert "hunter2" not in str(caught.value)
 
 
+def test_the_redis_url_is_a_secret() -> None:
+    config = read(f'redis = "redis://:pw-of-redis@10.2.0.5:6379/0"\n{GOOD}')
+    assert config.redis == "redis://:pw-of-redis@10.2.0.5:6379/0"
+    assert "pw-of-redis" not in repr(config)
+    with pytest.raises(SettingsError, match="redis = <hidden>: is no Redis"):
+        read(f'redis = "10.2.0.5:6379"\n{GOOD}')
+
+
 def test_loopback_needs_no_token() -> None:
     assert not read(without("control").replace("10.2.0.2", "127.0.0.1")).control_token
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from transceiver.demux import MAX_CLAIMS, Demux
+from transceiver.demux import MAX_CLAIMS, MAX_OFFERED, Demux
 
 TID, OTHER_TID = b"t" * 12, b"u" * 12
 
@@ -93,6 +93,17 @@ def test_an_authentic_source_gets_in_before_a_full_list_of_claims(table: Demux[s
         table.claims(9, f"thief {n}", proven=False)
     table.claims(9, "victim", proven=True)
     assert table.candidates(9)[0] == "victim"
+
+
+def test_a_call_claims_so_many_sources_and_no_more_unless_they_are_authentic(
+    table: Demux[str],
+) -> None:
+    for ssrc in range(MAX_OFFERED + 5):
+        table.claims(ssrc, "A", proven=False)
+    assert len(table) == MAX_OFFERED
+    table.claims(999, "A", proven=True)
+    table.claims(998, "B", proven=False)
+    assert (table.candidates(999), table.candidates(998)) == (("A",), ("B",))
 
 
 def test_nothing_is_left_of_a_removed_call(table: Demux[str]) -> None:

@@ -1,9 +1,11 @@
+import math
+
 import pytest
 
 from tests.unit.transceiver.recorder import Recorder
 from transceiver.events import Event
 from transceiver.lifecycle import End
-from transceiver.line import FINISH_S, MAX_KEPT, Line
+from transceiver.line import FINISH_S, MAX_EARLY, MAX_KEPT, Line
 
 
 class Rig:
@@ -163,3 +165,94 @@ def test_a_closed_line_is_silent() -> None:
     assert rig.heard == []
     assert rig.ends == []
     assert rig.backend.told == ["make", "close"]
+
+
+class Watcher:
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.ends = 0
+
+    def told(self, event: Event) -> None:
+        self.events.append(event)
+
+    def over(self) -> None:
+        self.ends += 1
+
+
+def test_a_watcher_hears_what_the_client_hears_and_takes_nothing_from_it() -> None:
+    rig, watcher = Rig(), Watcher()
+    rig.line.say({"type": "x", "n": 0})
+    rig.line.watch(watcher)
+    rig.line.say({"type": "x", "n": 1})
+    rig.line.listen(rig.heard.append)
+    rig.line.say({"type": "x", "n": 2})
+    rig.line.unwatch(watcher)
+    rig.line.unwatch(watcher)
+    rig.line.say({"type": "x", "n": 3})
+    assert rig.numbers == [0, 1, 2, 3]
+    assert watcher.events == rig.heard[1:3]
+
+
+def test_a_watcher_is_told_the_session_as_it_is_first() -> None:
+    rig, early, late = Rig(), Watcher(), Watcher()
+    rig.line.watch(early)
+    rig.line.say({"type": "session.created", "session": {"id": "sess_1", "voice": "a"}})
+    rig.line.say({"type": "session.updated", "session": {"id": "sess_1", "voice": "b"}})
+    rig.line.watch(late)
+    assert [event["type"] for event in early.events] == ["session.created", "session.updated"]
+    created = late.events.pop()
+    assert created["type"] == "session.created"
+    assert created["session"] == {"id": "sess_1", "voice": "b"}
+    assert created["event_id"] not in [event["event_id"] for event in early.events]
+    assert late.events == []
+
+
+def test_what_a_watcher_says_waits_for_the_backend_in_order() -> None:
+    rig = Rig()
+    for n in range(2):
+        rig.line.prompt({"type": "x", "n": n}, 1.0)
+    assert rig.backend.events == []
+    rig.line.connected(5.0)
+    rig.line.prompt({"type": "x", "n": 2}, 5.0)
+    assert (rig.backend.events, rig.line.deadline) == ([], 5.0)
+    rig.line.timer(5.0)
+    rig.line.prompt({"type": "x", "n": 3}, 6.0)
+    assert [event["n"] for event in rig.backend.events] == [0, 1, 2, 3]
+    assert rig.line.deadline == math.inf
+
+
+def test_without_early_events_a_connected_line_has_nothing_to_do() -> None:
+    rig = Rig()
+    rig.line.connected(5.0)
+    assert (rig.line.deadline, rig.wakes) == (math.inf, 0)
+    rig.line.prompt({"type": "x"}, 6.0)
+    assert rig.backend.events == [{"type": "x"}]
+
+
+def test_no_more_than_some_early_events_wait() -> None:
+    rig, watcher = Rig(), Watcher()
+    rig.line.watch(watcher)
+    for n in range(MAX_EARLY + 1):
+        rig.line.prompt({"type": "x", "event_id": f"e{n}"}, 1.0)
+    (refused,) = watcher.events
+    assert refused["error"]["code"] == "too_many_early_events"
+    assert refused["error"]["event_id"] == f"e{MAX_EARLY}"
+    rig.line.connected(2.0)
+    rig.line.timer(2.0)
+    assert len(rig.backend.events) == MAX_EARLY
+
+
+def test_watchers_are_told_the_end_once() -> None:
+    rig, watcher, late = Rig(), Watcher(), Watcher()
+    rig.line.watch(watcher)
+    rig.line.prompt({"type": "x"}, 1.0)
+    assert rig.line.watchers == 1
+    rig.line.close()
+    rig.line.close()
+    rig.line.say({"type": "x"})
+    rig.line.watch(late)
+    rig.line.connected(2.0)
+    rig.line.timer(3.0)
+    rig.line.prompt({"type": "x"}, 3.0)
+    assert (watcher.ends, watcher.events, late.ends) == (1, [], 1)
+    assert rig.backend.events == []

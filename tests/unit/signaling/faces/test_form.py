@@ -70,3 +70,8 @@ def test_anything_is_a_form_or_refused(body: bytes, boundary: str) -> None:
         for kind in (KIND, f"multipart/form-data; boundary={boundary}"):
             with contextlib.suppress(Refused):
                 read_form(content, kind)
+
+
+def test_names_of_all_alphabets_are_told_apart() -> None:
+    body = b"".join(part(NAMED % name, name.encode()) for name in ("½", "£", "sdp", "")) + END
+    assert read_form(body, KIND) == {name: name.encode() for name in ("½", "£", "sdp", "")}

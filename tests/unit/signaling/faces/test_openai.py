@@ -1,7 +1,8 @@
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
+from openai import AsyncOpenAI, BadRequestError
 from starlette.responses import JSONResponse
 
 from relayctl.wire.call_id import parse
@@ -15,6 +16,7 @@ from tests.unit.signaling.fake_transceiver import (
     error,
     signaling,
 )
+from tests.unit.signaling.live import API_KEY, OTHER_KEY, api_key
 
 pytestmark = pytest.mark.anyio
 CALLS = "/v1/realtime/calls"
@@ -126,7 +128,7 @@ async def test_clients_of_the_beta_api_say_so(header: str, dialect: str) -> None
 async def test_restart() -> None:
     client, location = await begun(FakeTransceiver())
     reply = await client.post(location, content=OFFER, headers=SDP)
-    assert (reply.status_code, reply.text) == (200, ANSWER)
+    assert (reply.status_code, reply.text) == (200, ANSWER.replace("o=- 1 1 ", "o=- 1 2 "))
     assert reply.headers["content-type"] == "application/sdp"
     assert int(reply.headers["content-length"]) == len(ANSWER)
 
@@ -233,3 +235,149 @@ async def test_path_before_the_client_is_known() -> None:
     client, location = await begun(FakeTransceiver(client=None))
     path = (await client.get(f"{location}/path")).json()
     assert (path["path"], path["client"]) == ("unknown", None)
+
+
+async def test_the_older_address_begins_calls_too() -> None:
+    fake = FakeTransceiver()
+    _, client = await signaling(fake)
+    reply = await client.post("/v1/realtime?model=q", content=OFFER, headers=SDP)
+    assert (reply.status_code, reply.text) == (201, ANSWER)
+    assert int(reply.headers["content-length"]) == len(ANSWER)
+    assert reply.headers["location"].startswith(f"{CALLS}/rtc_")
+    assert fake.seen[0][2]["session"] == {"model": "q"}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param(
+            {"sdp": (None, OFFER), "session": (None, '{"voice": "ash"}')}, id="browsers_form_data"
+        ),
+        pytest.param(
+            {
+                "sdp": (None, OFFER, "application/sdp"),
+                "session": (None, '{"voice": "ash"}', "application/json"),
+            },
+            id="content_types",
+        ),
+        pytest.param(
+            {
+                "sdp": ("offer.sdp", OFFER, "application/sdp"),
+                "session": ("session.json", '{"voice": "ash"}', "application/octet-stream"),
+            },
+            id="files",
+        ),
+        pytest.param(
+            {"model": (None, "x"), "session": (None, '{"voice": "ash"}'), "sdp": (None, OFFER)},
+            id="another_order_and_a_part_that_nobody_knows",
+        ),
+    ],
+)
+@pytest.mark.parametrize("path", [CALLS, "/v1/realtime"])
+async def test_forms_of_all_makes_are_read(path: str, parts: dict[str, Any]) -> None:
+    fake = FakeTransceiver()
+    _, client = await signaling(fake)
+    reply = await client.post(path, files=parts)
+    assert reply.status_code == 201
+    body = fake.seen[0][2]
+    assert (body["offer"], body["session"]) == (OFFER, {"voice": "ash"})
+
+
+async def test_openais_own_package_begins_and_ends_a_call() -> None:
+    fake = FakeTransceiver()
+    _, http = await signaling(fake)
+    client = AsyncOpenAI(api_key="any", base_url="http://signaling/v1", http_client=cast(Any, http))
+    begun = await client.realtime.calls.create(
+        sdp=OFFER, session={"type": "realtime", "instructions": "be brief"}
+    )
+    assert begun.text == ANSWER
+    call_id = begun.response.headers["location"].split("/").pop()
+    asked = fake.seen[0][2]
+    assert asked["session"] == {"type": "realtime", "instructions": "be brief"}
+    await client.realtime.calls.hangup(call_id)
+    assert fake.seen[-1][:2] == ("end", f"/v1/calls/{call_id}")
+    with pytest.raises(BadRequestError, match="is for telephone calls"):
+        await client.realtime.calls.accept(call_id, type="realtime")
+    with pytest.raises(BadRequestError) as caught:
+        await client.realtime.calls.reject(call_id)
+    assert caught.value.code == "sip_only"
+    with pytest.raises(BadRequestError):
+        await client.realtime.calls.refer(call_id, target_uri="tel:+41")
+
+
+KEYS = "".join(api_key(subject, key) for subject, key in (("me", API_KEY), ("you", OTHER_KEY)))
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+async def test_calls_are_managed_with_a_key_on_behalf_of_its_subject() -> None:
+    fake = FakeTransceiver()
+    _, client = await signaling(fake, config=f"{CONFIG}{KEYS}")
+    reply = await client.post(CALLS, content=OFFER, headers={**SDP, **bearer(API_KEY)})
+    assert fake.seen[0][2]["subject"] == "me"
+    location = reply.headers["location"]
+    for method, path in (
+        ("POST", f"{location}/hangup"),
+        ("DELETE", location),
+        ("POST", f"{location}/accept"),
+        ("POST", CALLS),
+        ("POST", "/v1/realtime"),
+    ):
+        refused = await client.request(method, path)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (401, "missing_api_key")
+    assert len(fake.seen) == 1
+    for method, path in (("POST", f"{location}/hangup"), ("DELETE", location)):
+        await client.request(method, path, headers=bearer(OTHER_KEY))
+        assert fake.queries[-1] == {"subject": "you"}
+    assert (await client.get(location)).status_code == 200  # its id is enough
+
+
+async def test_what_is_read_by_scripts_of_other_origins() -> None:
+    _, client = await signaling(FakeTransceiver())
+    headers = (
+        "authorization, content-type, if-match, etag, openai-beta, x-openai-agents-sdk, "
+        "x-request-id"
+    )
+    for path in (CALLS, "/v1/realtime", f"{CALLS}/rtc_x", f"{CALLS}/rtc_x/hangup"):
+        for method in ("POST", "PATCH", "DELETE", "GET"):
+            asked = {
+                "Origin": "https://app.example",
+                "Access-Control-Request-Method": method,
+                "Access-Control-Request-Headers": headers,
+            }
+            reply = await client.options(path, headers=asked)
+            assert reply.status_code == 200
+            assert reply.headers["access-control-allow-origin"] == "*"
+            assert method in reply.headers["access-control-allow-methods"]
+            assert int(reply.headers["access-control-max-age"]) >= 600
+            allowed = reply.headers["access-control-allow-headers"].lower()
+            assert set(headers.split(", ")) <= set(allowed.split(", "))
+    for status, sent in ((201, OFFER), (400, "v=1")):
+        origin = {"Origin": "https://app.example"}
+        reply = await client.post(CALLS, content=sent, headers={**SDP, **origin})
+        assert reply.status_code == status
+        assert reply.headers["access-control-allow-origin"] == "*"
+        exposed = reply.headers["access-control-expose-headers"].lower().split(", ")
+        assert {
+            *("location", "etag", "link", "accept-patch", "accept-post", "retry-after"),
+            *("x-request-id", "x-ferryline-ingress", "x-ferryline-steering"),
+        } <= set(exposed)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", CALLS, {"POST"}),
+        ("GET", "/v1/realtime", {"POST"}),
+        ("PUT", f"{CALLS}/rtc_x", {"POST", "GET", "DELETE"}),
+    ],
+)
+async def test_another_method_hears_of_those_there_are(
+    method: str, path: str, allowed: set[str]
+) -> None:
+    _, client = await signaling(FakeTransceiver())
+    reply = await client.request(method, path)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (405, "method_not_allowed")
+    assert allowed <= set(reply.headers["allow"].split(", "))

@@ -142,6 +142,21 @@ def test_checks_of_old_and_new_credentials_are_answered_under_their_own(agent: A
         assert success.check_message_integrity(credentials.pwd.encode())
 
 
+def test_credentials_of_the_client_are_known_while_they_are_valid(wire: Wire) -> None:
+    connect(wire, A)
+    agent = wire.agent
+    assert agent.answering(OURS.remote_ufrag, OURS.remote_pwd) is OURS
+    assert agent.answering(OURS.remote_ufrag, "another" * 4) is None
+    assert agent.answering(SECOND.remote_ufrag, SECOND.remote_pwd) is None
+    agent.restart(SECOND)
+    assert agent.answering(OURS.remote_ufrag, OURS.remote_pwd) is OURS
+    assert agent.answering(SECOND.remote_ufrag, SECOND.remote_pwd) is SECOND
+    wire.credentials.append(SECOND)
+    wire.check(A, nominate=True, credentials=SECOND)
+    wire.run(0.2)
+    assert agent.answering(OURS.remote_ufrag, OURS.remote_pwd) is None
+
+
 def test_a_nomination_that_was_followed_counts_no_second_time(wire: Wire) -> None:
     connect(wire, A)
     wire.mute.add(B)

@@ -65,7 +65,9 @@ def test_odd_lines_are_passed_over(line: str) -> None:
         pytest.param("v=0\nm=audio \u0669 x 0", "line 2:", id="port_arabic"),
         pytest.param("v=0\nm=audio 9 x", "line 2:", id="no_format"),
         pytest.param("v=0\nm=audio 9 x " + "y" * 33, "line 2:", id="long_format"),
-        pytest.param("v=0\n" + "m=audio 9 x 0\n" * (MAX_SECTIONS + 1), "33 m-lines", id="sections"),
+        pytest.param(
+            "v=0\n" + "m=audio 9 x 0\n" * (MAX_SECTIONS + 1), "line 34 is m-line 33", id="sections"
+        ),
     ],
 )
 def test_what_cannot_be_read_is_named(text: str, says: str) -> None:

@@ -83,6 +83,81 @@ def refusal(text: str) -> SdpError:
             Audio(0, "sdparta_0", 109, Direction.SENDRECV, 1099187434, None, True),
             Application(1, "sdparta_1", 5000, 1073741823, True),
         ),
+        (
+            "chromium-listener",
+            Audio(0, "0", 111, Direction.RECVONLY, None, 4, True),
+            None,
+        ),
+        (
+            "chromium-red-first",
+            Audio(0, "0", 111, Direction.SENDRECV, 3115013260, 4, True),
+            None,
+        ),
+        (
+            "chromium-two-audios",
+            Audio(0, "0", 111, Direction.SENDRECV, 3353489684, 4, True),
+            None,
+        ),
+        (
+            "chromium-video-rejected-later",
+            Audio(1, "1", 111, Direction.SENDRECV, 181609629, 9, True),
+            Application(2, "2", 5000, 262144, False),
+        ),
+        (
+            "firefox-bundle-later",
+            Audio(0, "0", 109, Direction.SENDRECV, 164564989, 3, True),
+            Application(2, "2", 5000, 1073741823, False),
+        ),
+        (
+            "firefox-speaker",
+            Audio(0, "0", 109, Direction.SENDONLY, 3370070501, 3, True),
+            None,
+        ),
+        (
+            "pipecat-chromium",
+            Audio(0, "0", 111, Direction.SENDRECV, 2780832028, 4, True),
+            Application(3, "3", 5000, 262144, False),
+        ),
+        (
+            "pipecat-firefox",
+            Audio(0, "0", 109, Direction.SENDRECV, 596756834, 3, True),
+            Application(3, "3", 5000, 1073741823, False),
+        ),
+        (
+            "gstreamer-max-bundle-video",
+            Audio(0, "audio0", 97, Direction.SENDRECV, 3055316623, None, True),
+            Application(2, "application2", 5000, 65536, False),
+        ),
+        (
+            "gstreamer-no-bundle",
+            Audio(0, "audio0", 97, Direction.SENDRECV, 4220081297, None, True),
+            None,
+        ),
+        (
+            "safari-12-ios",
+            Audio(0, "audio", 111, Direction.SENDRECV, 205815247, None, True),
+            Application(2, "data", 5000, 65536, True),
+        ),
+        (
+            "native-sdk-renomination",
+            Audio(0, "0", 111, Direction.SENDRECV, 3103474561, None, True),
+            Application(1, "1", 5000, 262144, False),
+        ),
+        (
+            "pion",
+            Audio(0, "0", 111, Direction.SENDRECV, 920256325, None, True),
+            Application(1, "1", 5000, 1073741823, False),
+        ),
+        (
+            "werift",
+            Audio(0, "0", 96, Direction.SENDRECV, 2071653402, 1, True),
+            Application(1, "1", 5000, 65536, False),
+        ),
+        (
+            "libdatachannel",
+            Audio(0, "audio", 111, Direction.SENDRECV, 42, None, True),
+            Application(1, "1", 5000, 262144, False),
+        ),
     ],
 )
 def test_recorded_offers(name: str, audio: Audio, application: Application | None) -> None:
@@ -99,10 +174,19 @@ def test_every_recorded_offer_is_read_with_either_line_end(path: object) -> None
     offer = parse_offer(text)
     assert offer == parse_offer(text.replace("\r\n", "\n"))
     assert len(offer.sections) == text.count("\nm=")
-    assert offer.bundle[0] == offer.sections[0].mid
+    assert set(offer.bundle) <= {section.mid for section in offer.sections}
+    assert bool(offer.bundle) == ("a=group:BUNDLE" in text)
     assert f"a=ice-ufrag:{offer.ufrag}" in text
     assert f"a=ice-pwd:{offer.pwd}" in text
     assert offer.pwd not in repr(offer)
+
+
+def test_of_many_opus_formats_the_one_that_the_client_prefers_is_taken() -> None:
+    """In the order of the m-line (RFC 3264 section 6.1)."""
+    offer = parse_offer(recorded("multiopus-first"))
+    assert (offer.audio.payload_type, offer.setup) == (109, Setup.ACTIVE)
+    turned = recorded("multiopus-first").replace("112 109 63 111", "112 111 63 109")
+    assert parse_offer(turned).audio.payload_type == 111
 
 
 def test_all_fingerprints_of_aiortc_are_kept() -> None:

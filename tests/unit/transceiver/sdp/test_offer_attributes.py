@@ -54,6 +54,7 @@ def test_ssrc(line: str, ssrc: int | None) -> None:
     [
         ("a=extmap:4 urn:ietf:params:rtp-hdrext:sdes:mid", 4),
         ("a=extmap:4/sendrecv urn:ietf:params:rtp-hdrext:sdes:mid", 4),
+        ("a=extmap:4/recvonly urn:ietf:params:rtp-hdrext:sdes:mid", None),
         ("a=extmap:15 urn:ietf:params:rtp-hdrext:sdes:mid", None),
         ("a=extmap:0 urn:ietf:params:rtp-hdrext:sdes:mid", None),
         ("a=extmap:4 urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id", None),
