@@ -3,7 +3,6 @@
 Builds, and does nothing else: configuration, keys, HTTP client, dice and log come in.
 """
 
-import asyncio
 import contextlib
 import importlib.metadata
 import logging
@@ -16,15 +15,13 @@ from prometheus_client import CollectorRegistry
 from redis.asyncio import Redis
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse
 from starlette.routing import Match
 
-from relayctl.wire import address
 from relayctl.wire.route_token import Key
 from signaling import access_config
 from signaling.access import Access
-from signaling.announcements import Announcements
 from signaling.calls import Calls
 from signaling.config import SignalingConfig
 from signaling.control import INGRESS, STEERING, Control
@@ -42,16 +39,14 @@ from signaling.faces import (
     sideband,
     whip,
 )
+from signaling.fleet import FleetWatch
 from signaling.flow_path import FlowPaths
 from signaling.front import Front
-from signaling.ingress_health import IngressHealth
 from signaling.location import GeoReader, Locator, client_of
 from signaling.metrics import Metrics
 from signaling.refusal import Code, Refused
-from signaling.registry import Registry
 from signaling.request_log import REQUEST_ID, RequestLog
 from signaling.sidebands import Sidebands
-from signaling.steering import Fleet, Ingress, Transceiver
 
 ALLOWED_HEADERS = (
     *("authorization", "content-type", "openai-beta", "x-openai-agents-sdk"),
@@ -81,49 +76,23 @@ def create_app(
     log = log or logging.getLogger("signaling")
     metrics = Metrics(CollectorRegistry())
     control = Control(exchange, config.control_token)
-    ingresses = tuple(section.ingress() for section in config.ingresses)
-    clusters = config.routing()
-
-    def changed(transceiver: Transceiver) -> None:
-        state = "ready" if transceiver.ready else f"not ready: {transceiver.reason}"
-        log.info("transceiver %s is %s", address.render(transceiver.endpoint), state)
-        metrics.transceivers_ready.set(sum(t.ready for t in registry.transceivers()))
-
-    def ingress_changed(ingress: Ingress, fault: str) -> None:
-        log.info("ingress %s %s", ingress.name, fault or "is healthy")
-        metrics.ingresses_down.set(len(health.down))
-
-    registry = Registry(
-        control,
-        config.endpoints,
-        clusters,
-        changed,
-        announcements=Announcements(redis, clusters) if redis is not None else None,
-        on_ignored=lambda reason, count: metrics.registry_ignored.labels(reason).inc(count),
-    )
-    metrics.registry_silent.set_function(lambda: registry.silent)
-    health = IngressHealth(client, ingresses, ingress_changed)
-    places = config.places
+    watch = FleetWatch(config, control, client, redis, metrics, log)
     calls = Calls(
         control,
-        registry,
-        lambda: Fleet(registry.transceivers(), ingresses, health.down, places),
+        watch.registry,
+        watch.fleet,
         keys,
-        clusters,
+        config.routing(),
         dice or random.Random(),
         metrics.count_placed,
     )
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        await asyncio.gather(registry.refresh(), health.refresh())
-        asking = [asyncio.create_task(each.run()) for each in (registry, health)]
         try:
-            yield
+            async with watch.watching():
+                yield
         finally:
-            for task in asking:
-                task.cancel()
-            await asyncio.gather(*asking, return_exceptions=True)
             exchange.close()
             await client.aclose()
             if redis is not None:
@@ -138,13 +107,13 @@ def create_app(
         docs_url=None,  # those pages load code from elsewhere; /openapi.json stays
         redoc_url=None,
     )
-    app.state.registry = registry
+    app.state.registry = watch.registry
     rules = access_config.rules(config)
-    access = Access(
-        rules,
-        InRedis(redis) if redis is not None else InMemory(),
-        lambda request: client_of(request, config.trusted_proxies),
-    )
+
+    def whose(request: HTTPConnection) -> str:
+        return client_of(request, config.trusted_proxies)
+
+    access = Access(rules, InRedis(redis) if redis is not None else InMemory(), whose)
     locator = Locator(
         trusted=config.trusted_proxies,
         geoip=geoip,
@@ -153,7 +122,7 @@ def create_app(
         ignored=lambda source: metrics.location_ignored.labels(source).inc(),
     )
     front = Front(calls, access, locator, metrics)
-    app.include_router(openai.routes(front, FlowPaths(client, ingresses)))
+    app.include_router(openai.routes(front, FlowPaths(client, watch.ingresses)))
     app.include_router(sideband.routes(front, Sidebands(config.control_token)))
     app.include_router(client_secrets.routes(front))
     app.include_router(json_offer.routes(front))
@@ -166,7 +135,8 @@ def create_app(
     described.document(app, keys_wanted=not rules.open)
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(HTTPException, _http_exception)
-    app.add_middleware(RequestLog, metrics=metrics, log=log)  # the last one added is outermost
+    # the last one added is outermost
+    app.add_middleware(RequestLog, metrics=metrics, log=log, client_of=whose)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=config.cors_origins,

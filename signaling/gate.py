@@ -64,10 +64,9 @@ class Gate:
             del self._of[visitor.name]
 
     def waits(self, visitor: Visitor) -> None:
-        """It has no request under way from now on."""
+        """It has no request under way any more."""
         if visitor in self._inside:
             self._waiting[visitor] = None
-            self._waiting.move_to_end(visitor)
 
     def works(self, visitor: Visitor) -> None:
         """It has one."""

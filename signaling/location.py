@@ -5,6 +5,7 @@ could choose its address and its place. Ours have to overwrite what clients send
 Pure but for the reader of the GeoIP file, which comes in.
 """
 
+import functools
 import ipaddress
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -179,6 +180,7 @@ def _peer(request: HTTPConnection) -> str:
     return _host(request.client.host) if request.client else ""
 
 
+@functools.lru_cache(maxsize=1024)  # one request asks for the same one several times
 def _host(text: str) -> str:
     """Canonical IP of `<ip>`, `<ip>:<port>` or `[<ip>]:<port>`; "" if it is none of these."""
     if text.startswith("["):

@@ -13,29 +13,47 @@ MIN_LITERAL = 8  # characters; a shorter secret would take half the log with it
 
 _IS = r"""['"]?\s*[:=,]\s*b?['"]?"""  # between a name and its value: in a header, JSON or a repr
 _RULES = tuple(
-    (re.compile(pattern, re.IGNORECASE), replacement)
-    for pattern, replacement in (
-        (r"(rtc_[a-z0-9_-]{24})_[a-z0-9_-]{22}", rf"\1_{HIDDEN}"),
-        (r"\b(ek_|sk-|openai-insecure-api-key\.)[\w.~+/=-]+", rf"\1{HIDDEN}"),
-        (r"(bearer\s+)[\w.~+/=-]+", rf"\1{HIDDEN}"),
-        (rf"(authorization{_IS}(?:basic\s+|bearer\s+)?)[^'\"\r\n]+", rf"\1{HIDDEN}"),
-        (rf"(sec-websocket-protocol{_IS})[^'\"\r\n]+", rf"\1{HIDDEN}"),
+    (hints, re.compile(pattern), replacement)
+    for hints, pattern, replacement in (  # without a hint in lower case there is nothing to find
+        (("rtc_",), r"(rtc_[A-Za-z0-9_-]{24})_[A-Za-z0-9_-]{22}", rf"\1_{HIDDEN}"),
+        (("api-key.",), r"(openai-insecure-api-key\.)[\w.~+/=-]+", rf"\1{HIDDEN}"),
+        (("ek_", "sk-"), r"\b(ek_|sk-)[\w.~+/=-]+", rf"\1{HIDDEN}"),
+        # a message of a WebSocket
+        (("< ", "> "), r"([<>] (?:TEXT|BINARY|CONT) ).+", rf"\1{HIDDEN}"),
+        (("bearer",), r"(?i)(bearer\s+)[\w.~+/=-]+", rf"\1{HIDDEN}"),
         (
-            rf"((?:pwd|passw(?:or)?d|secret|credential|api[_-]?key){_IS})[^\s'\",;&)}}\]\\]+",
+            ("authorization",),
+            rf"(?i)(authorization{_IS}(?:basic\s+|bearer\s+)?)[^'\"\r\n]+",
             rf"\1{HIDDEN}",
         ),
-        (r"([?&][\w.%-]+=)[^\s&#'\"]+", rf"\1{HIDDEN}"),
-        (rf"(query_string{_IS})[^'\"]+", rf"\1{HIDDEN}"),
-        (r"(\b[a-z][a-z0-9+.-]{0,15}://)[^\s/@'\"]*@", rf"\1{HIDDEN}@"),
-        (rf"((?:instructions|transcript){_IS})(?:[^'\"\\]|\\.)+", rf"\1{HIDDEN}"),
+        (
+            ("sec-websocket-protocol",),
+            rf"(?i)(sec-websocket-protocol{_IS})[^'\"\r\n]+",
+            rf"\1{HIDDEN}",
+        ),
+        (
+            ("pwd", "passw", "secret", "credential", "api"),
+            rf"(?i)((?:pwd|passw(?:or)?d|secret|credential|api[_-]?key){_IS})[^\s'\",;&)}}\]\\]+",
+            rf"\1{HIDDEN}",
+        ),
+        (("?", "&"), r"([?&][\w.%-]+=)[^\s&#'\"]+", rf"\1{HIDDEN}"),
+        (("query_string",), rf"(query_string{_IS})[^'\"]+", rf"\1{HIDDEN}"),
+        (("@",), r"(\b[A-Za-z][A-Za-z0-9+.-]{0,15}://)[^\s/@'\"]*@", rf"\1{HIDDEN}@"),
+        (
+            ("instructions", "transcript"),
+            rf"(?i)((?:instructions|transcript){_IS})(?:[^'\"\\]|\\.)+",
+            rf"\1{HIDDEN}",
+        ),
     )
 )
 
 
 def redact(text: str, secrets: tuple[str, ...] = ()) -> str:
     """`text` without what the rules find, and without the literal `secrets`."""
-    for pattern, replacement in _RULES:
-        text = pattern.sub(replacement, text)
+    folded = text.lower()
+    for hints, pattern, replacement in _RULES:
+        if any(hint in folded for hint in hints):
+            text = pattern.sub(replacement, text)
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
     return text

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -32,8 +32,12 @@ TOLD = frozenset({"POST", "PATCH", "DELETE", WEBSOCKET})  # others are logged at
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
+def peer_of(request: HTTPConnection) -> str:
+    return request.client.host if request.client else ""
+
+
 class RequestLog:
-    """Wraps the routes; `clock` gives seconds."""
+    """Wraps the routes. `client_of` tells a client's address, `clock` gives seconds."""
 
     def __init__(
         self,
@@ -41,11 +45,13 @@ class RequestLog:
         *,
         metrics: Metrics,
         log: logging.Logger,
+        client_of: Callable[[HTTPConnection], str] = peer_of,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
         self._metrics = metrics
         self._log = log
+        self._client_of = client_of
         self._clock = clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,7 +99,7 @@ class RequestLog:
             seconds * 1000,
             request_id,
             _call(scope),
-            mask(scope["client"][0]) if scope.get("client") else "-",
+            mask(self._client_of(HTTPConnection(scope))),
         )
 
 

@@ -6,6 +6,7 @@ names it and the mend.
 
 import datetime
 import errno
+import gc
 import logging
 import random
 import resource
@@ -89,6 +90,8 @@ def serve(config: SignalingConfig, level: int = logging.INFO) -> None:
         geoip=_geoip(config),
         log=log,
     )
+    gc.collect()
+    gc.freeze()  # all this lives as long as the process: to look through it holds up every offer
     scheme = "https" if tls else "http"
     log.info("listening on %s://%s", scheme, address.render(listening.getsockname()[:2]))
     Server(

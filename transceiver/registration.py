@@ -68,7 +68,7 @@ class Registrar:
         try:
             async with asyncio.timeout(DEADLINE_S):
                 await self._redis.set(self._key, self._figures().render(), ex=EXPIRES_S)
-        except (RedisError, OSError, TimeoutError) as error:
+        except Exception as error:  # whatever it is: the next try comes
             self._counts["failed"] += 1
             if not self._silent:
                 log.warning("redis is silent (%s): out of the registry", type(error).__name__)

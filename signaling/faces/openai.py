@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from relayctl.wire import address
 from signaling.control import INGRESS, STEERING
 from signaling.faces import described
+from signaling.faces.bare import BareRoute
 from signaling.faces.body import MAX_BODY, content_type_of, read_body
 from signaling.faces.described import JSON, SDP, WITH_KEY, WITH_MODEL, CallIdText
 from signaling.faces.dialect import dialect_of
@@ -85,6 +86,7 @@ def routes(front: Front, paths: FlowPaths) -> APIRouter:
             response_class=Response,
             responses=_BEGUN,
             openapi_extra=_OFFER,
+            route_class_override=BareRoute,
         )
 
     @router.post(

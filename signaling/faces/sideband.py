@@ -27,7 +27,7 @@ FACE = "sideband"
 SUBPROTOCOL = "realtime"
 MAX_SIDEBANDS = 1000  # of this replica
 MAX_MESSAGE = 1 << 20  # bytes, of a client; the server closes with 1009 above it
-SEND_S = 20.0  # that a client may take for one message
+SEND_S = 8.0  # that a client may take for one message; after 10 its connection is cut
 RETRY_S = 5
 
 SLOW = 1008  # codes of a close, RFC 6455 section 7.4.1

@@ -21,7 +21,12 @@ const EMPTY = { click: null, microphone: null, offer: null, answer: null, ice: n
 const microphone = new Microphone(new URLSearchParams(location.search).get("raw") === "1");
 const stage = new Stage({ talk, hangUp, mute, hold, useKey });
 const sound = new Sound(microphone, (text) => stage.notice(text));
-const [conversation, journal, setup, plots] = [new Conversation(), new Journal(), new Setup(), new Plots()];
+const [conversation, journal, setup, plots] = [
+  new Conversation(),
+  new Journal(),
+  new Setup(),
+  new Plots(),
+];
 const history = new History();
 let call = null;
 let starting = null;
@@ -44,7 +49,9 @@ async function begin(audio, clicked) {
     await microphone.open(audio);
   } catch (error) {
     show("idle", "Not connected.");
-    const { text, steps } = isSecureContext ? explain.microphone(error) : explain.insecure(location);
+    const { text, steps } = isSecureContext
+      ? explain.microphone(error)
+      : explain.insecure(location);
     stage.notice(text, steps);
     throw new Error(text, { cause: error });
   }
@@ -133,6 +140,7 @@ function sounded() {
 async function choose() {
   try {
     await microphone.choose($("microphone").value);
+    stage.notice();
     if (!call) return;
     await call.replace(microphone.track);
     sound.said(microphone.track);

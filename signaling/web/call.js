@@ -14,6 +14,7 @@ const GONE = [404, 409, 410, 502]; // statuses of a call that no restart can sav
 const ENDED = 410; // of one that was ended over there: only one whose path was lost is begun anew
 const LOST = "consent_lost";
 const FORBIDDEN = [401, 403]; // trying again does not help
+export const UNASKED = "page_"; // begins the event_id of what no person has asked for
 const ENDS = {
   hangup: "The other side has hung up.",
   backend_ended: "The other side has hung up.",
@@ -114,7 +115,11 @@ export class Call extends EventTarget {
 
   /** Something that the page itself did, for whoever reads the events. */
   #note(what, detail) {
-    this.#tell("event", { direction: "page", event: { type: `page.${what}`, ...detail }, bytes: null });
+    this.#tell("event", {
+      direction: "page",
+      event: { type: `page.${what}`, ...detail },
+      bytes: null,
+    });
   }
 
   #end(state, message, error) {
@@ -194,7 +199,8 @@ export class Call extends EventTarget {
     } catch {
       // shown as it is
     }
-    if (typeof event?.type !== "string") event = { type: "(no event)", data: event ?? String(data) };
+    if (typeof event?.type !== "string")
+      event = { type: "(no event)", data: event ?? String(data) };
     this.#tell("event", { direction: "received", event, bytes: data.length ?? data.byteLength });
     const [, what] = /^output_audio_buffer\.(\w+)$/.exec(event.type) ?? [];
     if (what) this.speaking = what === "started";
@@ -202,13 +208,15 @@ export class Call extends EventTarget {
       const message = this.speaking ? "The other side is speaking." : "Listening to you.";
       this.#tell("state", { state: this.#state, message });
     }
-    if (event.type !== "error") return;
+    if (event.type !== "error" || String(event.error?.event_id).startsWith(UNASKED)) return;
     this.#tell("trouble", event.error?.message ?? "The other side reports an error.");
   }
 
   #heard(peer, track) {
     this.#tell("track", track);
-    track.addEventListener("unmute", () => peer === this.#peer && this.#mark("first_audio"), { once: true });
+    track.addEventListener("unmute", () => peer === this.#peer && this.#mark("first_audio"), {
+      once: true,
+    });
     this.#unwatch();
     this.#unwatch = watchForSilence(() => peer.received(), {
       first: () => this.#mark("first_audio"),

@@ -1,6 +1,7 @@
 // The conversation as it is spoken and written, and the line to write into.
 // Finished turns are read out by screen readers; the letters of a growing one are not.
 
+import { UNASKED } from "./call.js";
 import { $, make, write } from "./dom.js";
 import { choices } from "./storage.js";
 import { Transcript } from "./transcript.js";
@@ -55,7 +56,8 @@ export class Conversation {
     if (atEnd) log.scrollTop = log.scrollHeight;
     // the conversation knows how much of a cut reply was heard
     if (event.type === "conversation.item.truncated") {
-      this.#send({ type: "conversation.item.retrieve", item_id: event.item_id });
+      const about = { event_id: `${UNASKED}retrieve`, item_id: event.item_id };
+      this.#send({ type: "conversation.item.retrieve", ...about });
     }
   }
 
@@ -74,13 +76,20 @@ export class Conversation {
     row.unheard.hidden = !row.unheard.textContent;
     write(row.note, turn.note);
     row.note.hidden = !turn.note;
-    const said = turn.text && turn.state === "done" && `${NAMES[turn.who]}: ${heard} ${turn.note}`.trim();
+    const said =
+      turn.text && turn.state === "done" && `${NAMES[turn.who]}: ${heard} ${turn.note}`.trim();
     if (said && said !== row.said) write($("said"), (row.said = said));
   }
 
   #add(turn) {
     const [heard, unheard, note] = [make("span"), make("s"), make("small")];
-    const item = make("li", { "data-who": turn.who }, make("b", {}, NAMES[turn.who]), make("p", {}, heard, unheard), note);
+    const item = make(
+      "li",
+      { "data-who": turn.who },
+      make("b", {}, NAMES[turn.who]),
+      make("p", {}, heard, unheard),
+      note,
+    );
     const row = { item, heard, unheard, note, said: null };
     this.#rows.set(turn.id, row);
     $("turns").append(item);
@@ -105,6 +114,6 @@ export class Conversation {
 }
 
 function placeholder({ who, state }) {
-  if (state === "done") return "spoken, not written down";
+  if (state === "done") return "spoken";
   return who === "user" && state === "writing" ? "one moment…" : "speaking…";
 }

@@ -40,6 +40,7 @@ export function call(error) {
   if (/over UDP/.test(error?.message)) {
     steps.push("Try another network, for instance a phone's, or have UDP to that port allowed.");
   }
+  if (!steps.length && !/Talk/.test(error?.message)) steps.push("Press Talk to try again.");
   const keyless = error?.code === "missing_api_key";
   return { text: keyless ? "This server asks for a key." : (error?.message ?? ""), steps };
 }

@@ -19,9 +19,18 @@ export class History {
     this.#points.push({
       rtt: figures.rtt_ms,
       jitter: figures.jitter_ms,
-      loss_down: share(grown(last, figures, (f) => f.lost.down), grown(last, figures, (f) => f.packets.down)),
-      loss_up: share(grown(last, figures, (f) => f.lost.up), grown(last, figures, (f) => f.packets.up)),
-      concealed: percent(grown(last, figures, (f) => f.concealed_samples), grown(last, figures, (f) => f.samples)),
+      loss_down: share(
+        grown(last, figures, (f) => f.lost.down),
+        grown(last, figures, (f) => f.packets.down),
+      ),
+      loss_up: share(
+        grown(last, figures, (f) => f.lost.up),
+        grown(last, figures, (f) => f.packets.up),
+      ),
+      concealed: percent(
+        grown(last, figures, (f) => f.concealed_samples),
+        grown(last, figures, (f) => f.samples),
+      ),
       heard: decibels(last.heard, figures.heard),
       said: decibels(last.said, figures.said),
     });

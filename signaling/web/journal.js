@@ -65,7 +65,12 @@ export class Journal {
     const list = $("events-list");
     const log = list.parentElement;
     const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
-    list.append(...this.#waiting.splice(0).filter((entry) => this.#shown(entry)).map(row));
+    list.append(
+      ...this.#waiting
+        .splice(0)
+        .filter((entry) => this.#shown(entry))
+        .map(row),
+    );
     while (list.childElementCount > MOST) list.firstElementChild.remove();
     if (atEnd) log.scrollTop = log.scrollHeight;
   }
@@ -83,7 +88,10 @@ export class Journal {
   #count() {
     const [all, shown] = [this.#entries.length, this.#entries.filter((e) => this.#shown(e)).length];
     const held = this.#paused ? `, ${this.#waiting.length} held back` : "";
-    write($("events-count"), all ? `${shown === all ? all : `${shown} of ${all}`}${held}` : "none yet");
+    write(
+      $("events-count"),
+      all ? `${shown === all ? all : `${shown} of ${all}`}${held}` : "none yet",
+    );
   }
 
   #pause(paused) {
@@ -97,8 +105,13 @@ export class Journal {
   async #copy() {
     const lines = this.#entries
       .filter((entry) => this.#shown(entry))
-      .map(({ at, direction, event }) => JSON.stringify({ at_ms: Math.round(at), direction, event }));
-    const done = await navigator.clipboard?.writeText(lines.join("\n")).then(() => true, () => false);
+      .map(({ at, direction, event }) =>
+        JSON.stringify({ at_ms: Math.round(at), direction, event }),
+      );
+    const done = await navigator.clipboard?.writeText(lines.join("\n")).then(
+      () => true,
+      () => false,
+    );
     write($("events-copy"), done ? "Copied" : "Not allowed");
     setTimeout(() => write($("events-copy"), "Copy"), 1500);
   }
@@ -112,7 +125,7 @@ function row({ direction, event, type, bytes, at }) {
     make("span", { class: "sign", "aria-hidden": "true" }, sign),
     make("span", { class: "unseen" }, `${meaning} `),
     make("span", { class: "at" }, `${(at / 1000).toFixed(2)} s`),
-    make("code", {}, type),
+    make("code", {}, ...type.split(/(?<=[._])/).flatMap((part) => [part, make("wbr")])),
     make("span", { class: "preview" }, preview(event)),
     make("span", { class: "bytes" }, bytes === null ? "" : `${bytes} B`),
   );

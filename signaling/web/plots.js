@@ -68,7 +68,9 @@ function sentences(told, unit) {
   return told
     .map((one, at) => {
       const who = told.length > 1 ? `${NAMES[at]} ` : "";
-      return one && `${who}now ${shown(one.now)} ${unit}, from ${shown(one.least)} to ${shown(one.most)}`;
+      return (
+        one && `${who}now ${shown(one.now)} ${unit}, from ${shown(one.least)} to ${shown(one.most)}`
+      );
     })
     .filter(Boolean)
     .join("; ");

@@ -33,7 +33,8 @@ export class Setup {
     const asked = microphone - click;
     const rest = Math.max(last - microphone, 1);
     const shown = Math.min(asked, (rest * MOST_OF_ASKING) / (1 - MOST_OF_ASKING)); // of asking
-    const place = (at) => (at <= microphone ? ((at - click) * shown) / (asked || 1) : shown + at - microphone);
+    const place = (at) =>
+      at <= microphone ? ((at - click) * shown) / (asked || 1) : shown + at - microphone;
     for (const [phase, { row, bar, took }] of this.#rows) {
       const [from, to] = [timeline[PHASES[phase][1]], timeline[phase]];
       const known = from !== null && to !== null;

@@ -8,11 +8,15 @@ import { choices } from "./storage.js";
 const SPEAKER = "speaker";
 const VOLUME = "volume";
 const ENDS = ["in", "out"];
+const TELL_MS = 500; // for screen readers, which need it less often
 
 export class Sound {
   #meter = new Meter();
   #player = $("player");
   #complain;
+  #held = false; // the browser waits for a click
+  #drawn = null; // of the bars: the next time, while there is something to draw
+  #told = null;
 
   /** `complain(text)`: something about the sound needs the person. */
   constructor(microphone, complain) {
@@ -26,9 +30,7 @@ export class Sound {
     if (speakers && choices.get(SPEAKER)) this.#speak(choices.get(SPEAKER));
     microphone.addEventListener("devices", () => this.list(microphone.chosen));
     this.list(microphone.chosen);
-    addEventListener("click", () => this.#player.srcObject && this.#player.play().catch(() => {}));
-    setInterval(() => this.#tell(), 500);
-    requestAnimationFrame(() => this.#draw());
+    addEventListener("click", () => this.#held && this.#start());
   }
 
   /** Offer the devices there are. Their names are known once a microphone was allowed. */
@@ -40,20 +42,38 @@ export class Sound {
   /** Show the level of what is said; of another track from now on. */
   said(track) {
     this.#meter.follow("in", track);
+    this.#drawn ??= requestAnimationFrame(() => this.#draw());
+    this.#told ??= setInterval(() => this.#tell(), TELL_MS);
   }
 
   play(track) {
     this.#player.srcObject = new MediaStream([track]);
-    this.#player.play().catch((error) => {
-      if (error.name !== "NotAllowedError") return; // another track took its place
-      this.#complain("The browser holds the sound back. Click anywhere to hear it.");
-    });
+    this.#start();
     this.#meter.follow("out", track);
   }
 
   close() {
     this.#meter.close();
     this.#player.srcObject = null;
+    this.#held = false;
+    cancelAnimationFrame(this.#drawn);
+    clearInterval(this.#told);
+    this.#show();
+    this.#tell();
+    this.#drawn = this.#told = null;
+  }
+
+  async #start() {
+    try {
+      await this.#player.play();
+      if (this.#held) this.#complain("");
+      this.#held = false;
+    } catch (error) {
+      if (error.name !== "NotAllowedError") return; // another track took its place, or none
+      if (!this.#held)
+        this.#complain("The browser holds the sound back. Click anywhere to hear it.");
+      this.#held = true;
+    }
   }
 
   async #speak(id) {
@@ -63,7 +83,9 @@ export class Sound {
     } catch (error) {
       choices.set(SPEAKER, null);
       $("speaker").value = "";
-      this.#complain(`That speaker cannot be used (${error.message}). You hear it on the system's.`);
+      this.#complain(
+        `That speaker cannot be used (${error.message}). You hear it on the system's.`,
+      );
     }
   }
 
@@ -74,11 +96,15 @@ export class Sound {
   }
 
   #draw() {
+    this.#show();
+    this.#drawn = requestAnimationFrame(() => this.#draw());
+  }
+
+  #show() {
     const [said, heard] = ENDS.map((end) => this.#meter.level(end));
     $("level-in").style.setProperty("--level", said.toFixed(3));
     $("level-out").style.setProperty("--level", heard.toFixed(3));
     $("talk").style.setProperty("--level", Math.max(said, heard).toFixed(3));
-    requestAnimationFrame(() => this.#draw());
   }
 
   #tell() {

@@ -37,13 +37,16 @@ export class Stage {
     $("hangup").disabled = !active;
     $("mute").disabled = !active || state === "asking";
     this.draw(sound);
+    document.title = active ? `${message} · Ferryline` : "Ferryline";
     if (before === "idle" && state === "asking") $("hangup").focus();
+    if (before === "calling" && state === "connected" && sound.holds) $("talk").focus();
     if (ACTIVE.includes(before) && !active && !this.asksKey) $("talk").focus();
   }
 
   draw({ muted, holds, held, speaking }) {
     const active = ACTIVE.includes(this.state);
-    $("talk").disabled = this.state === "blocked" || (active && !(holds && this.state === "connected"));
+    $("talk").disabled =
+      this.state === "blocked" || (active && !(holds && this.state === "connected"));
     $("mute").setAttribute("aria-pressed", String(muted));
     write($("mute"), muted ? "Unmute" : "Mute");
     document.body.toggleAttribute("data-muted", active && (muted || (holds && !held)));
@@ -78,7 +81,10 @@ export class Stage {
     const down = () => !this.idle && hold(true);
     const up = () => hold(false);
     button.addEventListener("pointerdown", down);
-    button.addEventListener("keydown", ({ key, repeat }) => [" ", "Enter"].includes(key) && !repeat && down());
+    button.addEventListener(
+      "keydown",
+      ({ key, repeat }) => [" ", "Enter"].includes(key) && !repeat && down(),
+    );
     button.addEventListener("keyup", up);
     button.addEventListener("blur", up);
     button.addEventListener("contextmenu", (event) => !this.idle && event.preventDefault()); // a long press

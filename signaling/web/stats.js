@@ -10,8 +10,9 @@ export function read(report) {
   const remote = one("remote-inbound-rtp", audio);
   const source = one("media-source", audio); // the microphone; without figures in some browsers
   const transport = one("transport");
-  const pair = report.get?.(transport.selectedCandidatePairId)
-    ?? one("candidate-pair", (s) => s.selected || (s.nominated && s.state === "succeeded"));
+  const pair =
+    report.get?.(transport.selectedCandidatePairId) ??
+    one("candidate-pair", (s) => s.selected || (s.nominated && s.state === "succeeded"));
   const concealed = (inbound.concealedSamples ?? 0) - (inbound.silentConcealedSamples ?? 0);
   return {
     ice: transport.iceState ?? null,

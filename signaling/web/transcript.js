@@ -109,7 +109,10 @@ export class Transcript {
 
   #finish(turn, text) {
     if (!turn) return null;
-    return Object.assign(turn, { state: "done", text: turn.heard === null ? (text ?? turn.text) : turn.text });
+    return Object.assign(turn, {
+      state: "done",
+      text: turn.heard === null ? (text ?? turn.text) : turn.text,
+    });
   }
 
   #cut(id, end_ms) {
@@ -148,5 +151,8 @@ export class Transcript {
 
 function written({ content }) {
   const parts = Array.isArray(content) ? content : [];
-  return parts.map((part) => part.text ?? part.transcript).filter(Boolean).join("\n");
+  return parts
+    .map((part) => part.text ?? part.transcript)
+    .filter(Boolean)
+    .join("\n");
 }

@@ -47,10 +47,16 @@ def tell_hop(socket: Path, *commands: Mapping[str, Any]) -> list[str]:
     return [str(node()), str(SCENARIOS / "tell_hop.mjs"), str(socket), *map(json.dumps, commands)]
 
 
-def run(place: Node, scenario: str, options: Mapping[str, Any], limit_s: float) -> dict[str, Any]:
-    """Run `scenario` inside `place`. Raises `ScenarioError` when it fails or needs over `limit_s`
-    seconds; nothing of it is left running."""
-    argv = [str(node()), str(SCENARIOS / f"{scenario}.mjs")]
+def run(
+    place: Node,
+    scenario: str,
+    options: Mapping[str, Any],
+    limit_s: float,
+    directory: Path = SCENARIOS,
+) -> dict[str, Any]:
+    """Run `scenario` of `directory` inside `place`. Raises `ScenarioError` when it fails or needs
+    over `limit_s` seconds; nothing of it is left running."""
+    argv = [str(node()), str(directory / f"{scenario}.mjs")]
     program = place.popen(
         f"browser-{scenario}", [*argv, json.dumps({"limit_s": limit_s, **options})], piped=True
     )

@@ -19,9 +19,13 @@ const CHROMIUM_FLAGS = [
   '--disable-component-update',
   '--disable-sync',
   '--autoplay-policy=no-user-gesture-required',
-  '--use-fake-device-for-media-stream',
-  '--use-fake-ui-for-media-stream',
 ];
+// Whoever asks for a microphone gets one that beeps; gets none; is refused it.
+const MICROPHONES = {
+  fake: ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'],
+  none: ['--use-fake-ui-for-media-stream'],
+  refused: ['--use-fake-device-for-media-stream'],
+};
 
 const FIREFOX_PREFS = {
   'media.navigator.streams.fake': true,
@@ -41,11 +45,9 @@ const FIREFOX_PREFS = {
   'toolkit.telemetry.enabled': false,
 };
 
-function chromium({ url, audio, loopback }, home) {
-  const args = [
-    ...CHROMIUM_FLAGS,
-    `--unsafely-treat-insecure-origin-as-secure=${new URL(url).origin}`,
-  ];
+function chromium({ url, audio, loopback, microphone = 'fake', insecure }, home) {
+  const args = [...CHROMIUM_FLAGS, ...MICROPHONES[microphone]];
+  if (!insecure) args.push(`--unsafely-treat-insecure-origin-as-secure=${new URL(url).origin}`);
   if (audio) args.push(`--use-file-for-fake-audio-capture=${audio}%noloop`);
   if (loopback) args.push('--allow-loopback-in-peer-connection');
   const executablePath = '/usr/bin/chromium';
@@ -63,7 +65,8 @@ function firefox({ loopback }, home) {
   };
 }
 
-// Launches options.browser ("chromium" or "firefox"); `close` ends it and removes its home.
+// Launches options.browser ("chromium" or "firefox"); `close` ends it and removes its home. Chromium
+// takes `microphone` as above, and with `insecure` an http page for what it is.
 async function launch(options) {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'ferryline-browser-'));
   const remove = () => fs.rmSync(home, { recursive: true, force: true, maxRetries: 10 });
@@ -89,16 +92,18 @@ async function launch(options) {
   }
 }
 
-// Opens the talk page with its microphone processing off and waits until it can be driven.
+// Opens the talk page with its microphone processing off and waits until it can be driven. `faults`
+// are errors of its scripts, `complaints` what the browser writes into its console as an error.
 export async function openTalkPage(browser, { url, record }) {
   const page = await browser.newPage();
   if (record) await page.setBypassCSP(true); // the recorder is code of ours in a page of theirs
   await page.setViewport({ width: 1100, height: 900 });
-  const faults = [];
+  const [faults, complaints] = [[], []];
   page.on('pageerror', (error) => faults.push(String(error.message ?? error)));
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
   await page.goto(`${url}?raw=1`, { timeout: 20_000 });
   await page.waitForFunction(() => window.ferryline !== undefined, { timeout: 10_000 });
-  return { page, faults };
+  return { page, faults, complaints };
 }
 
 // Runs `scenario(browser, options)` with the options of argv[2] (JSON) within options.limit_s

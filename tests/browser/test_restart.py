@@ -2,9 +2,13 @@
 
 from itertools import pairwise
 
+import pytest
+
 from tests.browser import browser
+from tests.lab.frame import MEDIA
 from tests.lab.node import Node
 from tests.lab.services import Services
+from tests.lab.topology import Lab
 
 RESTARTS = 2
 
@@ -36,3 +40,27 @@ def test_restarts_renew_the_credentials_and_lose_nothing(
     end = report["looks"][-1]
     assert end["far"]["lost"] == 0
     assert end["lost"] <= (closed + RESTARTS if browser_name == "firefox" else 0)
+
+
+@pytest.mark.parametrize("browser_name", ["chromium"], indirect=True)
+def test_a_lost_path_is_mended_without_being_asked(
+    lab: Lab, services: Services, browser_name: str
+) -> None:
+    socket = lab.directory / "hop.sock"
+    everything = {"kinds": sorted(MEDIA), "nth": [], "drop": 1.0}
+    options = {
+        "url": f"{services.site.base_url}/",
+        "browser": browser_name,
+        "lose": browser.tell_hop(socket, {"op": "rules", "rules": [everything]}),
+        "find": browser.tell_hop(socket, {"op": "rules", "rules": []}),
+    }
+    report = browser.run(services.site.client, "lost_path", options, limit_s=60)
+    before, after = report["before"], report["after"]
+    assert report["heard"]
+    assert report["faults"] == []
+    assert "inding another" in report["meanwhile"]["status"]  # it says what it is doing
+    assert after["call_id"] == before["call_id"]
+    assert after["ufrag"] != before["ufrag"]
+    assert after["stats"]["restarts"] >= 1
+    assert after["status"].startswith("Connected again after ")
+    assert {"page.recovering", "page.restart"} <= set(after["types"])

@@ -18,7 +18,7 @@ from transceiver.__main__ import main
 
 MODULE = "tests.figures.counted_transceiver"
 OBJECTS = ("Call", "Agent", "DtlsTransport", "Association", "Media", "Echo", "Task")
-_MARK = "holds: "
+MARK = "holds: "
 _PATIENCE_S = 5.0
 
 
@@ -36,7 +36,7 @@ class CountedTransceiver(server.Transceiver):
             "tasks": len(asyncio.all_tasks()),
             **{f"{name} objects": alive[name] for name in OBJECTS},
         }
-        print(_MARK + json.dumps(held), flush=True)
+        print(MARK + json.dumps(held), flush=True)
 
 
 def ask(program: Program) -> dict[str, int]:
@@ -49,12 +49,12 @@ def ask(program: Program) -> dict[str, int]:
         if time.monotonic() > deadline:
             raise ProgramError(f"{program.name} does not tell what it holds\n{program.tail()}")
         time.sleep(0.02)
-    held: dict[str, int] = json.loads(answers[-1].removeprefix(_MARK))
+    held: dict[str, int] = json.loads(answers[-1].removeprefix(MARK))
     return {"descriptors": descriptors, **held}
 
 
 def _answers(program: Program) -> list[str]:
-    return [line for line in program.log.read_text().splitlines() if line.startswith(_MARK)]
+    return [line for line in program.log.read_text().splitlines() if line.startswith(MARK)]
 
 
 if __name__ == "__main__":

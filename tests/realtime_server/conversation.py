@@ -143,6 +143,7 @@ class Conversation:
             raise Refused("missing_required_parameter", "want 'realtime'", "session.type")
         if self.script.ignore_session:
             return
+        self._forget_other_detection(changes)
         self.session = merged(self.session, changes)
         detection = self.turn_detection or {}
         self._turns.padding_ms = detection.get("prefix_padding_ms", 300)
@@ -150,6 +151,13 @@ class Conversation:
             "silence_duration_ms", _SILENCES.get(detection.get("eagerness", ""), 500)
         )
         self._say({"type": "session.updated", "session": copy.deepcopy(self.session)})
+
+    def _forget_other_detection(self, changes: Event) -> None:
+        """Another type of turn detection keeps nothing of the last one's settings."""
+        given = changes.get("audio", {}).get("input", {}).get("turn_detection")
+        had = self.turn_detection
+        if given and had and given.get("type", had["type"]) != had["type"]:
+            self.session["audio"]["input"]["turn_detection"] = None
 
     def _append(self, event: Event) -> None:
         try:

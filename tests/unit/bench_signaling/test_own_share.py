@@ -44,8 +44,10 @@ def test_a_hello_is_answered_by_dtls_to_the_same_client() -> None:
     assert share.flight_ms == pytest.approx([4.0])
 
 
-def test_our_own_checks_are_no_question() -> None:
+def test_what_we_ask_is_no_question() -> None:
     share = Share()
+    share.see(HEADER + record(22, 1), False, 0.1)
+    share.see(HEADER + record(22, 16), False, 0.2)
     share.see(HEADER + stun(1, b"a" * 12), False, 1.0)
     share.see(HEADER + stun(0x101, b"a" * 12), True, 1.5)
     share.see(b"no header", True, 2.0)

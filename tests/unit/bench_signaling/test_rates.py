@@ -18,10 +18,12 @@ class Answering:
         return {"rate": rate, "offers": 5, "statuses": {"201": 5}, "wall_s": seconds + late}
 
 
-@pytest.mark.parametrize(("best", "asked"), [(1000, [700, 1000, 1300]), (1300, [700, 1000, 1300])])
+@pytest.mark.parametrize(
+    ("best", "asked"), [(1000, [700, 1000, 1300]), (1600, [700, 1000, 1300, 1600])]
+)
 def test_the_climb_ends_at_the_first_rate_that_does_not_hold(best: int, asked: list[int]) -> None:
     place = cast(Rig, Answering(best))
-    steps = climb(place, Effort(rates=(700, 1000, 1300)))
+    steps = climb(place, Effort(rates=(700, 1000, 1300, 1600)))
     assert [step["rate"] for step in steps] == asked
     assert [step["rate"] for step in steps if holds(step, Effort().step_s)][-1] == best
 

@@ -22,6 +22,7 @@ from relayctl.wire.route_token import Route, mint
 from signaling.app import create_app
 from signaling.faces.described import SDP
 from signaling.faces.sdp_fragment import SDP_FRAGMENT
+from signaling.refusal import Code
 from tests.unit.signaling.fake_transceiver import (
     CONFIG,
     KEY,
@@ -98,18 +99,42 @@ def examine(examples: int = 20, seed: int = 1, app: FastAPI | None = None) -> Ou
     outcome = Outcome()
     with warnings.catch_warnings(), patch("signaling.access.FAILED_PER_MINUTE", 1_000_000):
         warnings.simplefilter("ignore")  # of the tool about itself
-        schema = schemathesis.openapi.from_asgi("/openapi.json", app or service(), config=config)
+        app = app or service()
+        told = codes(app.openapi())
+        schema = schemathesis.openapi.from_asgi("/openapi.json", app, config=config)
         for event in from_schema(schema).execute():
             if isinstance(event, FatalError):
                 raise event.exception
             if isinstance(event, NonFatalError):
                 outcome.violations.append(f"{event.label}: {event.value}")
             if isinstance(event, ScenarioFinished):
-                _count(event, outcome)
+                _count(event, outcome, told.get(event.label or "", frozenset()))
     return outcome
 
 
-def _count(event: ScenarioFinished, outcome: Outcome) -> None:
+def codes(document: dict[str, Any]) -> dict[str, frozenset[str]]:
+    """What each operation says that it may be refused with."""
+    return {
+        f"{method.upper()} {path}": frozenset(
+            code.strip("`")
+            for response in operation["responses"].values()
+            for code in response["description"].split(", ")
+        )
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+    }
+
+
+def _code(response: schemathesis.Response) -> str:
+    """Of a refusal that is the operation's own, and was not thought of by a transceiver."""
+    if response.status_code < 400:
+        return ""
+    code = str(response.json()["error"]["code"])
+    routers = (Code.METHOD_NOT_ALLOWED, Code.NO_SUCH_ROUTE)
+    return code if code in tuple(Code) and code not in routers else ""
+
+
+def _count(event: ScenarioFinished, outcome: Outcome, told: frozenset[str]) -> None:
     if event.label is not None:
         outcome.operations.add(event.label)
     for interaction in event.recorder.interactions.values():
@@ -118,6 +143,9 @@ def _count(event: ScenarioFinished, outcome: Outcome) -> None:
             outcome.statuses[interaction.response.status_code] += 1
             if interaction.response.status_code >= 500:
                 _note(outcome.server_errors, f"{event.label}: {interaction.response.status_code}")
+            code = _code(interaction.response)
+            if code and code not in told:
+                _note(outcome.violations, f"{event.label}: {code} is not told")
     for checks in event.recorder.checks.values():
         for check in checks:
             if check.failure_info is not None:

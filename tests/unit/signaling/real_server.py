@@ -99,6 +99,7 @@ def serve(
     head_s: float = LATE_S,
     handshake_s: float = LATE_S,
     stall_s: float = LATE_S,
+    listening: socket.socket | None = None,
 ) -> Iterator[Served]:
     gate = Gate(1000, 1000) if gate is None else gate
     app = Starlette(
@@ -126,7 +127,7 @@ def serve(
         head_s=head_s,
         stall_s=stall_s,
     )
-    listening = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    listening = listening or socket.create_server(("127.0.0.1", 0), backlog=1024)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
 
     def stop() -> None:

@@ -1,15 +1,19 @@
 import contextlib
 import datetime
+import errno
 import logging
+import socket
 import ssl
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import websockets.sync.client
 
 from signaling import certificate
 from signaling.gate import Gate
-from tests.unit.signaling.real_server import GET, GET_ONCE, SOON_S, rest, serve
+from tests.unit.signaling.real_server import GET, GET_ONCE, PATIENCE_S, SOON_S, rest, serve
 
 
 @pytest.fixture(autouse=True)
@@ -28,13 +32,34 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.S
     return ours, ssl.create_default_context(cafile=str(cert))
 
 
+def expect_open(connections: list[socket.socket], most: int) -> None:
+    """No more than `most` of these are open in the end."""
+    deadline = time.monotonic() + PATIENCE_S
+    while (count := sum(map(is_open, connections))) > most and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert count <= most
+
+
+def is_open(sock: socket.socket) -> bool:
+    sock.setblocking(False)
+    try:
+        return bool(sock.recv(1, socket.MSG_PEEK))
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False
+
+
 def test_idle_connections_are_bounded_and_a_good_client_is_served() -> None:
     with serve(Gate(300, 100)) as served, contextlib.ExitStack() as held:
+        connections = []
         for number in range(2000):
-            held.enter_context(served.connect(f"127.0.1.{1 + number % 20}"))
+            sock = served.connect(f"127.0.1.{1 + number % 20}")
+            connections.append(held.enter_context(sock))
             if number % 500 == 499:
                 served.expect_good()
                 assert len(served.gate) <= 300
+        expect_open(connections, 300)
         served.expect_good("127.0.1.1")
         served.expect_good()
 
@@ -85,9 +110,12 @@ def test_a_handshake_that_never_ends(
 def test_handshakes_under_way_are_bounded_too(tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     ours, theirs = tls
     with serve(Gate(50, 40), tls=ours) as served, contextlib.ExitStack() as held:
+        connections = []
         for number in range(200):
-            held.enter_context(served.connect(f"127.0.1.{1 + number % 20}"))
+            sock = served.connect(f"127.0.1.{1 + number % 20}")
+            connections.append(held.enter_context(sock))
         served.expect_inside(50)
+        expect_open(connections, 50)
         with (
             served.connect() as sock,
             theirs.wrap_socket(sock, server_hostname="127.0.0.1") as secured,
@@ -102,3 +130,24 @@ def test_the_server_ends_while_handshakes_are_under_way(
     with serve(tls=tls[0]) as served, served.connect():
         served.expect_inside(1)
         served.stop()
+
+
+class Exhausted(socket.socket):
+    """No file is left, for a while."""
+
+    faults = 3
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        if self.faults:
+            self.faults -= 1
+            raise OSError(errno.EMFILE, "Too many open files")
+        return super().accept()
+
+
+def test_no_file_left_is_no_end() -> None:
+    listening = Exhausted()
+    listening.bind(("127.0.0.1", 0))
+    listening.listen()
+    with serve(listening=listening) as served:
+        served.expect_good()
+    assert listening.faults == 0

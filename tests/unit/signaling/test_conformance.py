@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from signaling.refusal import Code
-from tests.unit.signaling.conformance import examine, service
+from tests.unit.signaling.conformance import codes, examine, service
 from tests.unit.signaling.fake_transceiver import CONFIG
 
 METHODS = {"get", "post", "patch", "delete"}
@@ -62,3 +62,13 @@ def test_a_key_is_wanted_where_the_service_asks_for_keys(keys: bool, optional: b
         assert ({} in guarded[name]) is optional
         assert {"key": []} in guarded[name]
     assert "GET /v1/realtime/calls/{call_id}" not in guarded
+
+
+def test_refusals_that_no_made_up_request_meets_are_told_too() -> None:
+    told = codes(service().openapi())
+    for name in ("POST /v1/realtime/calls", "POST /v1/realtime", "POST /whip", "POST /offer"):
+        assert {"rate_limited", "all_full", "no_transceiver", "request_timeout"} <= told[name]
+    for name in ("POST /v1/realtime/calls", "POST /v1/realtime"):
+        assert {"bad_form", "bad_session"} <= told[name]
+    assert {"api_key_needed", "owner_gone"} <= told["DELETE /v1/realtime/calls/{call_id}"]
+    assert {"too_many_keys", "keys_unavailable"} <= told["POST /v1/realtime/client_secrets"]

@@ -44,7 +44,7 @@ def test_no_limit_keeps_nothing() -> None:
 
 def test_the_table_is_bounded_and_forgets_who_was_away_longest() -> None:
     buckets = Buckets(size=2)
-    for name in ("a", "b", "a", "c"):  # b goes
+    for name in ("a", "b", "b", "a", "c"):  # b goes
         buckets.take(name, 2, 0.0)
     assert len(buckets) == 2
     assert buckets.take("a", 2, 0.0) == 30

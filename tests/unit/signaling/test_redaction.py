@@ -47,6 +47,7 @@ SECRET = "abcdefghijklmnopqrst-_"
             '{"type":"session.update","session":{"instructions":"[hidden]","x":1}}',
         ),
         ("{'instructions': 'cut off", "{'instructions': '[hidden]"),
+        ("""< TEXT '{"type": ...be brief"}}' [90 bytes]""", "< TEXT [hidden]"),
         ("token 12345678 refused", "token [hidden] refused"),
         ("nothing here", "nothing here"),
     ],

@@ -229,13 +229,16 @@ async def test_who_fails_a_call_is_out_until_it_answers_whatever_redis_says() ->
     site.reach(fake)
     await site.refresh()
     assert site.known == {ENDPOINT: (True, 0.0)}
+    assert [each.ready for each in site.seen] == [True, False, True]
 
 
 async def test_one_of_the_list_is_asked_and_not_looked_up() -> None:
     site = Site(FakeTransceiver(calls=1), listed=[ENDPOINT])
     site.said.entries = {ENDPOINT: entry(9, draining=True)}
     await site.refresh()
+    await site.refresh()
     assert site.known == {ENDPOINT: (True, 0.1)}
+    assert [each.ready for each in site.seen] == [True]
 
 
 async def test_newcomers_wait_for_their_turn() -> None:

@@ -63,6 +63,21 @@ async def test_the_line_has_the_public_half_and_a_masked_client(
     assert SECRET not in line
 
 
+async def test_behind_a_proxy_the_line_has_the_client_of_the_proxy(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = RequestLog(
+        Router([Route("/good", good)]),
+        metrics=Metrics(CollectorRegistry()),
+        log=logging.getLogger("signaling"),
+        client_of=lambda request: request.headers["x-forwarded-for"],
+    )
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x") as asks:
+        with caplog.at_level(logging.DEBUG, "signaling"):
+            await asks.get("/good", headers={"X-Forwarded-For": "203.0.113.9"})
+    assert "client=203.0.113.0/24" in caplog.text
+
+
 async def test_broken_code_is_an_answer_with_the_request_id(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -1,7 +1,11 @@
 """Later offers of a call that are no ICE restart, or one that went wrong half-way."""
 
+import contextlib
+import random
+
 import pytest
 
+from tests.bench_signaling.mutants import CHANGES
 from tests.unit.transceiver.harness import VIP, Client, World
 from transceiver.demux import MAX_OFFERED
 from transceiver.dialects.choice import DialectName
@@ -189,3 +193,23 @@ def test_a_thousand_offers_leave_as_much_as_one(world: World) -> None:
     assert len(world.mux.table) <= MAX_OFFERED + 8
     world.calls.hang_up(client.call_id)
     assert len(world.mux.table) == 0
+
+
+def test_whatever_comes_as_a_later_offer_the_call_goes_on(world: World) -> None:
+    """A restart among it is one that the client takes back at the end."""
+    client = world.connected()
+    good = client.offer()
+    dice = random.Random(36)
+    accepted = 0
+    for nth in range(600):
+        changed = CHANGES[nth % len(CHANGES)](dice, good.splitlines())
+        if isinstance(changed, list):
+            changed = "\r\n".join([*changed, ""]).encode()
+        with contextlib.suppress(SdpError):
+            world.calls.restart(client.call_id, changed.decode(errors="replace"))
+            accepted += 1
+    assert 100 < accepted < 500
+    answer = world.calls.restart(client.call_id, good)
+    assert credentials(answer)[0] == {f"a=ice-ufrag:{client.token}"}
+    assert echoes(world, client) == 2
+    assert len(world.mux.table) <= MAX_OFFERED + 8

@@ -312,3 +312,26 @@ def test_an_oversized_message_ends_the_sideband_and_not_the_call(
         assert caller.call_id not in caplog.text
 
     run(scenario)
+
+
+def test_one_that_does_not_read_is_dropped_and_the_others_miss_nothing(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with talking(tmp_path, backend="parrot") as (live, caller):
+            await caller.connected(20)
+            url = f"ws://{live.vip}/v1/calls/{caller.call_id}/events"
+            idle = await connect(url, additional_headers=AUTH, compression=None, max_queue=1)
+            call = live.transceiver.calls.find(caller.call_id)
+            async with sideband(live, caller.call_id) as reader:
+                await reader.until("session.created")
+                session = {"type": "realtime", "instructions": "x" * 50_000}
+                count = 0
+                while call.watchers == 2:
+                    await reader.say(type="session.update", session=session)
+                    await reader.until("session.updated")
+                    count += 1
+                    assert count < 1000  # 50 MB
+                assert len(reader.heard) == count + 1
+            assert (await live.show(caller.call_id))["state"] == "connected"
+            idle.transport.abort()
+
+    run(scenario)

@@ -43,9 +43,8 @@ def exchange(policy: str, media: str, channel: bool, answerer: list[str]) -> dic
     offer = reply.get_value("offer")
     _asked(peer, "set-local-description", offer)
     text = offer.sdp.as_text()
-    answer = subprocess.run(
-        answerer, input=json.dumps([text]), capture_output=True, text=True, check=True
-    ).stdout
+    offers = json.dumps([text]).encode()
+    answer = subprocess.run(answerer, input=offers, capture_output=True, check=True).stdout.decode()
     _, message = GstSdp.SDPMessage.new_from_text(answer)
     kind = GstWebRTC.WebRTCSDPType.ANSWER
     described = GstWebRTC.WebRTCSessionDescription.new(kind, message)

@@ -1,0 +1,1 @@
+"""`make bench-signaling`: from an offer to sound, offers a second, and what nobody finishes."""
