@@ -92,8 +92,8 @@ test-path: ## the relay between clients, endpoints and attackers, in network nam
 test-lab: ## end to end in network namespaces, both datapaths (root)
 	$(PYTEST) -q tests/lab $(addprefix --ignore=,$(HOSTILE) $(PATH_TESTS))
 
-test-browser: ## Chromium and Firefox end to end (root)
-	$(PYTEST) -q -m "not slow" tests/browser
+test-browser: ## Chromium, Firefox and other people's clients end to end (root)
+	$(PYTEST) -q -m "not slow" tests/browser tests/interop
 
 lock: ## write the versions in .venv to requirements.lock
 	@{ echo '# Exact versions of everything in .venv; made by `make lock`.'; \

@@ -51,6 +51,8 @@ if [ "$profile" = dev ]; then
     .venv/bin/python -m tests.browser.install
     say "installing the judges of events"
     .venv/bin/python -m tests.judges.agents_union
+    say "installing the clients of the interoperability suite"
+    .venv/bin/python -m tests.interop.install
 fi
 echo "$want" >.venv/.setup
 say "done"

@@ -16,7 +16,7 @@ import httptools
 from relayctl.wire import address
 from relayctl.wire.address import Address
 
-MAX_CONNECTIONS = 256  # to all transceivers; more requests than these wait, on their own time
+MAX_CONNECTIONS = 64  # to one transceiver; more requests than these wait, on their own time
 CONNECT_S = 1.0
 KEPT_S = 3.0  # without a request; the other side closes after 5, under a request if it comes then
 MAX_REPLY = 1024 * 1024  # bytes
@@ -54,15 +54,25 @@ class Exchange(Protocol):
         """Close the connections that are kept."""
 
 
+@dataclass(slots=True)
+class _Way:
+    """What there is of connections to one endpoint."""
+
+    places: asyncio.Semaphore
+    idle: "dict[_Connection, None]" = field(default_factory=dict)  # the last used at the end
+    users: int = 0  # requests that wait or are under way
+
+
 class ControlHttp:
-    """Keeps connections by endpoint. `clock` gives seconds."""
+    """Keeps connections by endpoint: one that hangs does not hold up the others. `clock` gives
+    seconds."""
 
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, connections: int = MAX_CONNECTIONS
     ) -> None:
         self._clock = clock
-        self._idle: dict[Address, dict[_Connection, None]] = {}  # the last used at the end
-        self._places = asyncio.Semaphore(connections)
+        self._connections = connections
+        self._ways: dict[Address, _Way] = {}  # only those in use, or with a connection
 
     async def ask(
         self,
@@ -75,51 +85,59 @@ class ControlHttp:
         timeout_s: float,
     ) -> Reply:
         request = _render(method, endpoint, path, headers, content)
+        way = self._ways.get(endpoint)
+        if way is None:
+            way = self._ways[endpoint] = _Way(asyncio.Semaphore(self._connections))
+        way.users += 1
         try:
-            async with asyncio.timeout(timeout_s), self._places:
-                connection = self._kept(endpoint) or await self._connect(endpoint)
+            async with asyncio.timeout(timeout_s), way.places:
+                connection = self._kept(way) or await self._connect(endpoint, way)
                 try:
-                    reply = await connection.ask(request)
+                    return await connection.ask(request)
                 finally:
-                    self._put_back(endpoint, connection)
-                return reply
+                    self._put_back(way, connection)
         except (OSError, TimeoutError) as error:
             raise NoReply(type(error).__name__) from None
+        finally:
+            way.users -= 1
+            self._forget(endpoint, way)
 
     def close(self) -> None:
-        for idle in tuple(self._idle.values()):
-            for connection in tuple(idle):
+        for way in tuple(self._ways.values()):
+            for connection in tuple(way.idle):
                 connection.close()
 
-    def _kept(self, endpoint: Address) -> "_Connection | None":
+    def _kept(self, way: _Way) -> "_Connection | None":
         """The one used last, taken out; if that one is too old, then they all are."""
-        idle = self._idle.get(endpoint)
         oldest = self._clock() - KEPT_S
-        while idle:
-            connection, _ = idle.popitem()
+        while way.idle:
+            connection, _ = way.idle.popitem()
             if connection.usable and connection.used > oldest:
                 return connection
             connection.close()
         return None
 
-    async def _connect(self, endpoint: Address) -> "_Connection":
+    async def _connect(self, endpoint: Address, way: _Way) -> "_Connection":
         def lost(connection: _Connection) -> None:
-            idle = self._idle.get(endpoint, {})
-            idle.pop(connection, None)
-            if not idle:
-                self._idle.pop(endpoint, None)
+            way.idle.pop(connection, None)
+            self._forget(endpoint, way)
 
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(CONNECT_S):
             _, connection = await loop.create_connection(lambda: _Connection(lost), *endpoint)
         return connection
 
-    def _put_back(self, endpoint: Address, connection: "_Connection") -> None:
+    def _put_back(self, way: _Way, connection: "_Connection") -> None:
         if connection.usable:
             connection.used = self._clock()
-            self._idle.setdefault(endpoint, {})[connection] = None
+            way.idle[connection] = None
         else:
             connection.close()
+
+    def _forget(self, endpoint: Address, way: _Way) -> None:
+        """A way that nobody uses. It may be forgotten already, and another one be there."""
+        if not way.users and not way.idle and self._ways.get(endpoint) is way:
+            del self._ways[endpoint]
 
 
 def _render(

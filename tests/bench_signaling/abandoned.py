@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -63,15 +64,25 @@ def measure(count: int) -> Findings:
         _offers(services, count // 10)
         _look(services)  # the first count imports and allocates
         _offers(services, count // 10)
-        before, memory = _look(services), _memory_mb(services)
+        before, memory = _look(services), _memory(services)
         sent = _offers(services, count)
-        after, grown = _look(services), _memory_mb(services) - memory
+        after, grown = _look(services), _memory(services) - memory
     left = left_over(before, after)
     answered = sent["statuses"].get("201", 0) + sent["statuses"].get("left", 0)
     expect(answered == count, f"of {count} offers: {sent['statuses']}")
     return Findings(
-        {"abandoned_offers_left": sum(left.values()), "abandoned_offers_memory": round(grown, 1)},
-        {"sent": sent, "setup_s": SETUP_S, "before": before, "after": after, "left": left},
+        {
+            "abandoned_offers_left": sum(left.values()),
+            "abandoned_offers_memory": grown.total() / 1e3,
+        },
+        {
+            "sent": sent,
+            "setup_s": SETUP_S,
+            "before": before,
+            "after": after,
+            "left": left,
+            "memory_kb": {"before": memory, "grown": grown},
+        },
     )
 
 
@@ -99,8 +110,10 @@ def _ask(program: Program) -> Held:
     return {**counted_transceiver.ask(program), "TCP sockets": program.sockets("tcp")}
 
 
-def _memory_mb(services: Services) -> float:
-    """Anonymous memory of both."""
-    pids = (services.transceiver.pid, services.signaling.pid)
-    texts = (Path(f"/proc/{pid}/status").read_text() for pid in pids)
-    return sum(int(kb) for text in texts for kb in re.findall(r"RssAnon:\s+(\d+)", text)) / 1024
+def _memory(services: Services) -> Counter[str]:
+    """Anonymous memory of both, in kB."""
+    memory: Counter[str] = Counter()
+    for program in (services.transceiver, services.signaling):
+        status = Path(f"/proc/{program.pid}/status").read_text()
+        memory[program.name] = sum(map(int, re.findall(r"RssAnon:\s+(\d+)", status)))
+    return memory

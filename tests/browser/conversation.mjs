@@ -101,7 +101,7 @@ await run(async (browser, options) => {
   );
 
   await page.evaluate(tell, ...INTERRUPTED);
-  const interrupted = (await page.evaluate(turns)).at(-1);
+  const interrupted = (await page.evaluate(turns)).find((turn) => turn.unheard);
   const complains = () => page.evaluate(() => !document.getElementById('notice').hidden);
   await page.evaluate(tell, {
     type: 'error',
@@ -116,9 +116,10 @@ await run(async (browser, options) => {
     field.dispatchEvent(new Event('input'));
   });
   await page.evaluate(tell, ...Array.from({ length: MANY }, (_, n) => ({ type: 'test', n })));
-  await until(() =>
-    [...document.querySelectorAll('#events-list .preview')].at(-1).textContent.includes('699'),
-  );
+  await until(() => {
+    const shown = [...document.querySelectorAll('#events-list [data-type="test"] .preview')];
+    return shown.at(-1)?.textContent.includes('699');
+  });
   const bounded = (await page.evaluate(events)).length;
 
   const [first, other] = await page.$$eval('#microphone option', (all) =>

@@ -99,8 +99,7 @@ def test_a_conversation_is_shown_and_can_be_taken_part_in(parrot: Services) -> N
     assert report["heard"]
     assert report["faults"] == []
     turns = [(turn["who"], turn["heard"]) for turn in report["written"]]
-    assert ("You", asked) in turns
-    assert turns[-1] == ("Answer", asked)
+    assert {("You", asked), ("Answer", asked)} <= set(turns)  # beeps may be turns, too
     assert report["said"] == f"Answer: {asked}"  # for who listens to the page
 
     kinds = {(event["type"], event["direction"]) for event in report["both"]}
@@ -111,7 +110,7 @@ def test_a_conversation_is_shown_and_can_be_taken_part_in(parrot: Services) -> N
         ("response.done", "received"),
         ("page.connected", "page"),
     } <= kinds
-    assert report["opened"]["response"]["status"] == "completed"
+    assert report["opened"]["response"]["object"] == "realtime.response"
     shown = {event["type"] for event in report["filtered"]}
     assert shown == {"response.output_text.delta", "response.output_text.done"}
     assert report["paused"] == report["filtered"]

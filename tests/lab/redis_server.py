@@ -1,7 +1,8 @@
 """A real Redis for a test, that can be killed, hung, emptied and started again.
 
 In memory only, on the host or in a box of the lab. A unix socket is there beside the port, so a
-test reaches it from outside its namespace too.
+test reaches it from outside its namespace too. It ends with the thread that started it, at the
+latest.
 """
 
 import contextlib
@@ -72,7 +73,8 @@ class RedisServer:
     def start(self) -> None:
         """Start it, empty; waits until it answers. Raises `ProgramError`."""
         host, port = self.address
-        argv = ["redis-server", "--bind", host, "--port", str(port), "--daemonize", "no"]
+        argv = ["setpriv", "--pdeathsig", "KILL", "redis-server", "--bind", host]
+        argv += ["--port", str(port), "--daemonize", "no"]
         argv += ["--unixsocket", str(self._socket), "--dir", str(self._directory)]
         argv += ["--save", "", "--appendonly", "no", "--protected-mode", "no"]
         if self.password:

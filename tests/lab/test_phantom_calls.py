@@ -12,7 +12,7 @@ from tests.lab.services import Services
 from tests.lab.site import LoopbackPlace
 from tests.lab.test_hostile_signaling import GOOD
 
-PORTS = 26678
+PORTS = 27678
 SETUP_S = 4.0
 SHOP, BANK = "sk-fl-of-the-shop", "sk-fl-of-the-bank"
 HALF_OPEN = 20  # of one subject, in one process

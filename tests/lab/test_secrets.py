@@ -31,8 +31,8 @@ from tests.lab.redis_server import RedisServer
 from tests.lab.services import Services
 from tests.lab.site import LoopbackPlace
 
-PORTS = 26478
-MODEL_PORT = 26498
+PORTS = 27478
+MODEL_PORT = 27498
 SDP = {"Content-Type": "application/sdp"}
 CALLS = "/v1/realtime/calls"
 PATIENCE_S = 30.0

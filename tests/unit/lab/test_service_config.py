@@ -108,6 +108,17 @@ def test_signaling(site: Site, setup: Setup, certificate_for: str) -> None:
     assert config.tls_self_signed == ((certificate_for,) if certificate_for else ())
 
 
+def test_with_redis_there_is_no_list_of_transceivers(site: Site, setup: Setup) -> None:
+    setup = dataclasses.replace(setup, redis="redis://:hush@10.2.0.5:6379/0")
+    assert "hush" not in repr(setup)
+    text = service_config.transceiver(site, setup, KEYS, 8)
+    transceiver = load(TransceiverConfig, toml=text)
+    assert (transceiver.cluster, transceiver.redis) == (8, setup.redis)
+    text = service_config.signaling(site, setup, KEYS, listen="fd:3", vip=site.vip)
+    signaling = load(SignalingConfig, toml=text)
+    assert (signaling.endpoints, signaling.redis) == ((), setup.redis)
+
+
 def test_secrets_stay_out_of_sight(setup: Setup) -> None:
     assert "t" * 32 not in repr(setup)
     assert setup.key.secret.hex() not in repr(setup)

@@ -78,6 +78,17 @@ def test_transcription_comes_where_it_is_asked_for() -> None:
     run(Script(), act)
 
 
+def test_another_turn_detection_keeps_no_settings_of_the_last_one() -> None:
+    async def act(server: RealtimeServer, client: Driver) -> None:
+        semantic = {"type": "semantic_vad", "eagerness": "low"}
+        wanted = {"input": {"turn_detection": semantic}}
+        await client.send("session.update", session={"type": "realtime", "audio": wanted})
+        updated = await client.until("session.updated")
+        assert updated["session"]["audio"]["input"]["turn_detection"] == semantic
+
+    run(Script(), act)
+
+
 def test_push_to_talk() -> None:
     async def act(server: RealtimeServer, client: Driver) -> None:
         off = {"type": "realtime", "audio": {"input": {"turn_detection": None}}}

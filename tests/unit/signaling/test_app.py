@@ -1,5 +1,6 @@
 import contextlib
 import io
+import json
 import logging
 
 import httpx
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.anyio
 CALLS = "/v1/realtime/calls"
 SDP = {"Content-Type": "application/sdp"}
 JSON = {"Content-Type": "application/json"}
+REGIONAL = CONFIG.replace("id = 7", 'id = 7\nregion = "eu"')
 
 
 def code(reply: httpx.Response) -> str:
@@ -75,6 +77,29 @@ async def test_location_and_errors_can_be_read_across_origins() -> None:
         assert reply.status_code == status
         assert reply.headers["access-control-allow-origin"] == "*"
         assert "location" in reply.headers["access-control-expose-headers"].lower()
+
+
+async def test_a_begun_call_says_where_it_went_on_every_face() -> None:
+    _, client = await signaling(
+        FakeTransceiver(), config='trusted_proxies = ["127.0.0.0/8"]' + REGIONAL
+    )
+    here = {"X-Ferryline-Region": "eu", "Origin": "https://talk.example"}
+    for path, kind, body in (
+        (CALLS, SDP, OFFER),
+        ("/whip", SDP, OFFER),
+        ("/offer", JSON, json.dumps({"type": "offer", "sdp": OFFER})),
+        ("/api/offer", JSON, json.dumps({"type": "offer", "sdp": OFFER})),
+    ):
+        reply = await client.post(path, content=body, headers=here | kind)
+        assert reply.status_code in (200, 201), reply.text
+        assert reply.headers["x-ferryline-ingress"] == "relay-a"
+        steering = "location=region cluster=7 ingress=relay-a reason=nearest"
+        assert reply.headers["x-ferryline-steering"] == steering
+        exposed = reply.headers["access-control-expose-headers"].lower()
+        assert "x-ferryline-ingress, x-ferryline-steering" in exposed
+    figures = (await client.get("/metrics")).text
+    labels = 'cluster="7",ingress="relay-a",reason="nearest"'
+    assert f"ferryline_signaling_steered_total{{{labels}}} 4.0" in figures
 
 
 async def test_origins_can_be_narrowed() -> None:

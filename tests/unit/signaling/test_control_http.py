@@ -118,6 +118,19 @@ async def test_no_more_connections_than_allowed() -> None:
     assert len(server.connections) == 2
 
 
+async def test_one_that_hangs_does_not_hold_up_the_others() -> None:
+    async with serving(None, None) as hung, serving(OK) as server:
+        http = ControlHttp(connections=2)
+        asking = [asyncio.create_task(ask(http, hung)) for _ in range(4)]
+        await hung.asked.wait()
+        assert (await ask(http, server)).content == b"ok"
+        for each in asking:
+            each.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+        assert list(http._ways) == [server.endpoint]
+        http.close()
+
+
 async def test_a_connection_that_was_idle_for_long_is_not_used_again() -> None:
     now = 100.0
     async with serving(OK, OK, OK) as server:
@@ -138,11 +151,11 @@ async def test_what_the_other_side_closed_is_forgotten() -> None:
         await ask(http, server)
         server.connections[0].close()
         await turns()
-        assert not http._idle
+        assert not http._ways
         await ask(http, server)
         http.close()
         await turns()
-        assert not http._idle
+        assert not http._ways
     assert len(server.connections) == 2
 
 
@@ -171,7 +184,7 @@ async def test_an_answer_that_nobody_asked_for_ends_the_connection(noticed: bool
             server.connections[0].write(OK)
             await turns()
         else:  # its end has not been told yet
-            next(iter(http._idle[server.endpoint])).data_received(OK)
+            next(iter(http._ways[server.endpoint].idle)).data_received(OK)
         assert (await ask(http, server)).content == b"next"
         http.close()
     assert len(server.connections) == 2
@@ -224,7 +237,7 @@ async def test_whoever_gives_up_leaves_no_answer_to_the_next() -> None:
         await server.asked.wait()
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
-        assert not http._idle
+        assert not http._ways
         assert (await ask(http, server)).content == b"ok"
         http.close()
     assert len(server.connections) == 2
@@ -233,8 +246,10 @@ async def test_whoever_gives_up_leaves_no_answer_to_the_next() -> None:
 async def test_nobody_listens() -> None:
     async with serving() as server:
         pass
+    http = ControlHttp()
     with pytest.raises(NoReply, match="ConnectionRefusedError"):
-        await ask(ControlHttp(), server)
+        await ask(http, server)
+    assert not http._ways
 
 
 async def test_the_length_is_that_of_one_reply() -> None:
