@@ -15,7 +15,6 @@ from typing import Any
 from relayctl.wire.address import Address, render
 from relayctl.wire.route_token import Key, render_key
 from signaling import api_keys
-from tests.lab import http
 from tests.lab.node import REPOSITORY, Node
 from tests.lab.program import Program, Programs
 from tests.lab.redis_server import RedisServer
@@ -105,8 +104,3 @@ def _write(name: str, text: str) -> Path:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)
     return path
-
-
-def get(path: str) -> http.Response:
-    """Ask signaling."""
-    return http.request(Node(None, Programs(DIRECTORY)), f"http://{render(SIGNALING)}{path}")
