@@ -10,8 +10,9 @@ from typing import NoReturn
 import click
 
 from relayctl.wire.settings import SettingsError, load
-from signaling import api_keys, server
-from signaling.access_config import ApiKeySection
+from signaling import server
+from signaling.access import api_keys
+from signaling.access.config import ApiKeySection
 from signaling.config import ENVIRONMENT, SignalingConfig
 
 FAILED = 1

@@ -20,13 +20,11 @@ from starlette.responses import JSONResponse
 from starlette.routing import Match
 
 from relayctl.wire.route_token import Key
-from signaling import access_config
-from signaling.access import Access
+from signaling.access import config as access_config
+from signaling.access.access import Access
+from signaling.access.ephemeral_keys import InMemory, InRedis
 from signaling.calls import Calls
 from signaling.config import SignalingConfig
-from signaling.control import INGRESS, STEERING, Control
-from signaling.control_http import Exchange
-from signaling.ephemeral_keys import InMemory, InRedis
 from signaling.faces import (
     client_secrets,
     described,
@@ -39,13 +37,15 @@ from signaling.faces import (
     sideband,
     whip,
 )
-from signaling.fleet import FleetWatch
-from signaling.flow_path import FlowPaths
+from signaling.fleet.control import INGRESS, STEERING, Control
+from signaling.fleet.control_http import Exchange
+from signaling.fleet.fleet import FleetWatch
+from signaling.fleet.flow_path import FlowPaths
+from signaling.fleet.location import GeoReader, Locator, client_of
 from signaling.front import Front
-from signaling.location import GeoReader, Locator, client_of
+from signaling.http.request_log import REQUEST_ID, RequestLog
 from signaling.metrics import Metrics
 from signaling.refusal import Code, Refused
-from signaling.request_log import REQUEST_ID, RequestLog
 from signaling.sidebands import Sidebands
 
 ALLOWED_HEADERS = (

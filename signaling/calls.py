@@ -13,13 +13,10 @@ from relayctl.wire.address import Address
 from relayctl.wire.call_id import CallId, CallIdError, parse
 from relayctl.wire.cluster import Clusters, RouteError
 from relayctl.wire.route_token import Key, TokenError, open_token
-from signaling.control import DEFAULT_RETRY_S, Control, Created, Unreachable
-from signaling.ice import Credentials
-from signaling.location import NOWHERE, Where
-from signaling.refusal import Code, Refused
-from signaling.registry import Registry
-from signaling.session import Session
-from signaling.steering import (
+from signaling.fleet.control import DEFAULT_RETRY_S, Control, Created, Unreachable
+from signaling.fleet.location import NOWHERE, Where
+from signaling.fleet.registry import Registry
+from signaling.fleet.steering import (
     FULL,
     Fleet,
     Placement,
@@ -29,6 +26,9 @@ from signaling.steering import (
     pair,
     place,
 )
+from signaling.ice import Credentials
+from signaling.refusal import Code, Refused
+from signaling.session import Session
 
 MAX_TRIES = 3  # transceivers that are offered one call
 MAX_DRAWS = 3  # pairs that turn out to take no calls, for each of these

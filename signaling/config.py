@@ -17,16 +17,16 @@ from relayctl.wire.address import Address
 from relayctl.wire.cluster import Clusters
 from relayctl.wire.fields import AbsolutePath, IpNetwork, RedisUrl
 from relayctl.wire.settings import Settings
-from signaling import access_config
-from signaling.access_config import AccessMode, ApiKeySection, LimitsSection
-from signaling.fleet_config import (
+from signaling.access import config as access_config
+from signaling.access.config import AccessMode, ApiKeySection, LimitsSection
+from signaling.fleet.config import (
     ClusterPlaceSection,
     IngressSection,
     PlaceSection,
     TransceiverSection,
 )
+from signaling.fleet.location import Place
 from signaling.ice_servers import IceServers
-from signaling.location import Place
 
 ENVIRONMENT = "FERRYLINE_SIGNALING_"  # prefix of the variables that override the file
 

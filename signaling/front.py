@@ -8,10 +8,10 @@ import time
 
 from starlette.requests import HTTPConnection, Request
 
-from signaling.access import Access, Caller
+from signaling.access.access import Access, Caller
 from signaling.calls import Calls
-from signaling.control import Created
-from signaling.location import Locator
+from signaling.fleet.control import Created
+from signaling.fleet.location import Locator
 from signaling.metrics import Metrics
 from signaling.session import Session
 

@@ -23,14 +23,15 @@ from redis.backoff import NoBackoff
 
 from relayctl.wire import address
 from relayctl.wire.route_token import Key, KeyFileError, parse_keys
-from signaling import access_config, certificate
-from signaling.accepting import Server
+from signaling.access import config as access_config
 from signaling.app import create_app
 from signaling.config import SignalingConfig, TlsSection
-from signaling.control_http import ControlHttp
 from signaling.faces.sideband import MAX_MESSAGE
-from signaling.gate import Gate
-from signaling.location import GeoReader, LocationError, open_geoip
+from signaling.fleet.control_http import ControlHttp
+from signaling.fleet.location import GeoReader, LocationError, open_geoip
+from signaling.http import certificate
+from signaling.http.accepting import Server
+from signaling.http.gate import Gate
 from signaling.redaction import Redacted
 
 BACKLOG = 1024

@@ -15,7 +15,7 @@ from websockets.exceptions import InvalidStatus, WebSocketException
 from relayctl.wire import address
 from relayctl.wire.address import Address
 from relayctl.wire.call_id import CallId
-from signaling.control import DEFAULT_RETRY_S, Unreachable
+from signaling.fleet.control import DEFAULT_RETRY_S, Unreachable
 from signaling.refusal import Code, Refused
 
 CONNECT_S = 2.0

@@ -13,7 +13,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from signaling.access import Minted
+from signaling.access.access import Minted
 from signaling.faces import described
 from signaling.faces.body import read_body
 from signaling.faces.described import JSON, WITH_KEY

@@ -2,7 +2,7 @@
 
 from starlette.requests import HTTPConnection
 
-from signaling.access import Caller
+from signaling.access.access import Caller
 
 REALTIME = "realtime"
 BETA = "realtime-beta"

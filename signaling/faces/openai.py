@@ -13,14 +13,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from relayctl.wire import address
-from signaling.control import INGRESS, STEERING
 from signaling.faces import described
 from signaling.faces.bare import BareRoute
 from signaling.faces.body import MAX_BODY, content_type_of, read_body
 from signaling.faces.described import JSON, SDP, WITH_KEY, WITH_MODEL, CallIdText
 from signaling.faces.dialect import dialect_of
 from signaling.faces.form import FORM, MAX_PARTS, read_form
-from signaling.flow_path import FlowPaths
+from signaling.fleet.control import INGRESS, STEERING
+from signaling.fleet.flow_path import FlowPaths
 from signaling.front import Front
 from signaling.offer import read_offer
 from signaling.refusal import Code, Refused

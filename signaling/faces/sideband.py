@@ -17,8 +17,8 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from signaling.calls import owner_gone
-from signaling.control import Unreachable
 from signaling.faces.dialect import dialect_of
+from signaling.fleet.control import Unreachable
 from signaling.front import Front
 from signaling.refusal import Code, Refused
 from signaling.sidebands import Sidebands

@@ -14,7 +14,7 @@ from typing import Any
 
 from relayctl.wire.address import Address, render
 from relayctl.wire.route_token import Key, render_key
-from signaling import api_keys
+from signaling.access import api_keys
 from tests.lab.node import REPOSITORY, Node
 from tests.lab.program import Program, Programs
 from tests.lab.redis_server import RedisServer

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from signaling.api_keys import ApiKey
+from signaling.access.api_keys import ApiKey
 from tests.browser import browser
 from tests.lab import service_config
 from tests.lab.services import Services, wait_for

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from signaling import api_keys
-from signaling.api_keys import ApiKey
+from signaling.access import api_keys
+from signaling.access.api_keys import ApiKey
 from tests.browser import browser
 from tests.conversations.mouth import cut
 from tests.interop.install import HERE

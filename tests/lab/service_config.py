@@ -9,7 +9,7 @@ from typing import Literal
 
 from relayctl.wire.address import Address, render
 from relayctl.wire.route_token import Key, render_key
-from signaling.api_keys import ApiKey
+from signaling.access.api_keys import ApiKey
 from tests.lab.site import Site
 
 CLUSTER = 7

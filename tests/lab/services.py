@@ -16,7 +16,7 @@ from typing import Any
 
 from relayctl.wire.address import Address, render
 from relayctl.wire.route_token import Key
-from signaling.api_keys import ApiKey
+from signaling.access.api_keys import ApiKey
 from tests.lab import http, service_config
 from tests.lab.node import Node
 from tests.lab.program import Program, ProgramError

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from signaling.api_keys import ApiKey, digest_of
+from signaling.access.api_keys import ApiKey, digest_of
 from tests.lab.conftest import PREFIX
 from tests.lab.services import Services
 from tests.lab.site import LoopbackPlace

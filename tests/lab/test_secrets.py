@@ -22,8 +22,8 @@ from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 from websockets.exceptions import InvalidStatus
 
 from relayctl.wire.call_id import parse
-from signaling import api_keys
-from signaling.api_keys import ApiKey, digest_of
+from signaling.access import api_keys
+from signaling.access.api_keys import ApiKey, digest_of
 from tests.clients.aiortc_client import SpeechTrack
 from tests.lab import speech
 from tests.lab.conftest import PREFIX

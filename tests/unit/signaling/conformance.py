@@ -97,7 +97,7 @@ def examine(examples: int = 20, seed: int = 1, app: FastAPI | None = None) -> Ou
         }
     )
     outcome = Outcome()
-    with warnings.catch_warnings(), patch("signaling.access.FAILED_PER_MINUTE", 1_000_000):
+    with warnings.catch_warnings(), patch("signaling.access.access.FAILED_PER_MINUTE", 1_000_000):
         warnings.simplefilter("ignore")  # of the tool about itself
         app = app or service()
         told = codes(app.openapi())

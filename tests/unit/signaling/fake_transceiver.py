@@ -21,7 +21,7 @@ from relayctl.wire.route_token import Key, Route, mint
 from relayctl.wire.settings import load
 from signaling.app import create_app
 from signaling.config import SignalingConfig
-from signaling.control_http import NoReply, Reply
+from signaling.fleet.control_http import NoReply, Reply
 
 KEY = Key(1, bytes(range(32)))
 SECRET = "sEcReTsEcReTsEcReT-_09"

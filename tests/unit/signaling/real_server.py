@@ -1,4 +1,4 @@
-"""`signaling.accepting.Server` on a socket, in a thread, with a small application behind it.
+"""`signaling.http.accepting.Server` on a socket, in a thread, with a small application behind it.
 
 Times are long unless a test shortens one, and none is measured: what counts is how a connection
 ends.
@@ -20,9 +20,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from signaling.accepting import Server
 from signaling.faces import body
-from signaling.gate import Gate
+from signaling.http.accepting import Server
+from signaling.http.gate import Gate
 from signaling.refusal import Refused
 
 SOON_S = 0.3

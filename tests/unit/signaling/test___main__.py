@@ -4,8 +4,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from relayctl.wire.route_token import render_key
-from signaling import access_config
 from signaling.__main__ import main
+from signaling.access import config as access_config
 from tests.unit.signaling.fake_transceiver import CONFIG, CONTROL_TOKEN, KEY, configuration
 
 

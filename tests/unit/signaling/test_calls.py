@@ -5,11 +5,11 @@ import pytest
 from relayctl.wire.call_id import CallId
 from relayctl.wire.route_token import Key, Route, mint
 from signaling.calls import Calls
-from signaling.control import Control
-from signaling.location import Place, Where
+from signaling.fleet.control import Control
+from signaling.fleet.location import Place, Where
+from signaling.fleet.registry import Registry
+from signaling.fleet.steering import Fleet, Ingress, Placement
 from signaling.refusal import Refused
-from signaling.registry import Registry
-from signaling.steering import Fleet, Ingress, Placement
 from tests.unit.signaling.fake_transceiver import (
     ANSWER,
     KEY,

@@ -8,7 +8,7 @@ from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
 from relayctl.wire.call_id import CallId, parse
-from signaling.control import Unreachable
+from signaling.fleet.control import Unreachable
 from signaling.refusal import Refused
 from signaling.sidebands import Sidebands
 from tests.unit.signaling.conformance import IN_CALL

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from openai.types.beta.realtime import SessionCreateResponse
 from openai.types.realtime import ClientSecretCreateResponse
 
-from signaling.api_keys import digest_of
+from signaling.access.api_keys import digest_of
 from tests.unit.signaling.fake_transceiver import CONFIG, OFFER, FakeTransceiver, signaling
 
 pytestmark = pytest.mark.anyio

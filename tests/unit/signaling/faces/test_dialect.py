@@ -1,7 +1,7 @@
 import pytest
 from starlette.requests import HTTPConnection
 
-from signaling.access import Caller
+from signaling.access.access import Caller
 from signaling.faces.dialect import BETA, REALTIME, dialect_of
 
 

@@ -5,7 +5,7 @@ import httpx
 import pytest
 
 from relayctl.wire.call_id import parse
-from signaling import api_keys
+from signaling.access import api_keys
 from signaling.faces.pipecat import read_asked, read_candidates, read_start
 from signaling.ice import MAX_CANDIDATES
 from signaling.refusal import Refused
