@@ -1,1 +1,1 @@
-"""Transceivers and relays: which there are, how they are, where a call goes. `fleet.py` joins them."""
+"""Transceivers and relays: what is known of them, where a call goes. `fleet.py` joins it."""
