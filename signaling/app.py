@@ -37,6 +37,7 @@ from signaling.faces import (
     sideband,
     whip,
 )
+from signaling.faces.bare import Shortcut, refusal
 from signaling.fleet.control import INGRESS, STEERING, Control
 from signaling.fleet.control_http import Exchange
 from signaling.fleet.fleet import FleetWatch
@@ -106,6 +107,7 @@ def create_app(
         redirect_slashes=False,
         docs_url=None,  # those pages load code from elsewhere; /openapi.json stays
         redoc_url=None,
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # paths are secrets
     )
     app.state.registry = watch.registry
     rules = access_config.rules(config)
@@ -122,7 +124,8 @@ def create_app(
         ignored=lambda source: metrics.location_ignored.labels(source).inc(),
     )
     front = Front(calls, access, locator, metrics)
-    app.include_router(openai.routes(front, FlowPaths(client, watch.ingresses)))
+    realtime = openai.routes(front, FlowPaths(client, watch.ingresses))
+    app.include_router(realtime)
     app.include_router(sideband.routes(front, Sidebands(config.control_token)))
     app.include_router(client_secrets.routes(front))
     app.include_router(json_offer.routes(front))
@@ -136,6 +139,7 @@ def create_app(
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(HTTPException, _http_exception)
     # the last one added is outermost
+    app.add_middleware(Shortcut, routes=realtime.routes)
     app.add_middleware(RequestLog, metrics=metrics, log=log, client_of=whose)
     app.add_middleware(
         CORSMiddleware,
@@ -150,7 +154,7 @@ def create_app(
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, Refused)
-    return JSONResponse(error.body(), error.status, error.headers())
+    return refusal(error)
 
 
 async def _http_exception(request: Request, error: Exception) -> JSONResponse:

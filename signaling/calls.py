@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from relayctl.wire import address
 from relayctl.wire.address import Address
 from relayctl.wire.call_id import CallId, CallIdError, parse
 from relayctl.wire.cluster import Clusters, RouteError
@@ -32,6 +33,7 @@ from signaling.session import Session
 
 MAX_TRIES = 3  # transceivers that are offered one call
 MAX_DRAWS = 3  # pairs that turn out to take no calls, for each of these
+_FULL = ("overloaded", Code.ALL_FULL)  # what a transceiver calls it, and where it says nothing
 SOON_S = 1  # Retry-After when the fleet may be back with the next round of readiness
 
 
@@ -77,11 +79,12 @@ class Calls:
                 created = await self._control.create(
                     endpoint, offer, placement.ingress.vips, dialect, session, subject
                 )
+                self._check_owner(created, endpoint)
             except Unreachable:
                 self._registry.out(endpoint)
             except Refused as refused:
                 if refused.status == 503:
-                    self._registry.out(endpoint, full=True)
+                    self._registry.out(endpoint, refused.code, full=refused.code in _FULL)
                 elif refused.code != Code.TRANSCEIVER_ERROR:
                     raise
                 if failed is not None:
@@ -134,10 +137,11 @@ class Calls:
     async def _place(self, tried: Collection[Address], where: Where) -> Placement | None:
         """As `steering.place`; what is known of the two that were drawn is made sure of."""
         for _ in range(MAX_DRAWS):
-            free = candidates(self._fleet(), tried, where)
-            takers = await self._registry.confirm(pair(free, self._dice))
+            fleet = self._fleet()
+            drawn = pair(candidates(fleet, tried, where), self._dice)
+            takers = await self._registry.confirm(drawn)
             if takers:
-                return join(self._fleet(), less_loaded(takers), self._dice, where)
+                return join(fleet, less_loaded(takers), self._dice, where)
         return None
 
     def owner(self, text: str) -> tuple[CallId, Address]:
@@ -150,11 +154,23 @@ class Calls:
         except (CallIdError, TokenError, RouteError):
             raise Refused(Code.CALL_NOT_FOUND, "there is no call of this id", param="id") from None
 
+    def _check_owner(self, created: Created, endpoint: Address) -> None:
+        """Raises `Refused` if the new call could not be found again by its id."""
+        try:
+            owner = self.owner(created.call_id.render())[1]
+        except Refused:
+            owner = None
+        if owner != endpoint:
+            where = address.render(endpoint)
+            detail = "calls with ids of others: give both the same `keys_file` and clusters"
+            raise Refused(Code.TRANSCEIVER_ERROR, f"the transceiver at {where} makes {detail}")
+
     def _nowhere(self, failed: Refused | None) -> Refused:
         if failed is not None and failed.status != 503:
             return failed
         fleet = self._fleet()
-        if failed is not None or any(t.load >= FULL for t in fleet.transceivers):
+        why = "" if failed is None else failed.code
+        if why in _FULL or (not why and any(t.load >= FULL for t in fleet.transceivers)):
             return Refused(
                 Code.ALL_FULL,
                 "no transceiver has a free slot; try again later",
@@ -168,7 +184,7 @@ class Calls:
             )
         return Refused(
             Code.NO_TRANSCEIVER,
-            "no transceiver is ready to take a call; try again soon",
+            f"no transceiver is ready to take a call{why and f' ({why})'}; try again soon",
             retry_after_s=SOON_S,
         )
 

@@ -14,7 +14,7 @@ import pydantic
 
 from relayctl.wire import address
 from relayctl.wire.address import Address
-from relayctl.wire.cluster import Clusters
+from relayctl.wire.cluster import Clusters, Network
 from relayctl.wire.fields import AbsolutePath, IpNetwork, RedisUrl
 from relayctl.wire.settings import Settings
 from signaling.access import config as access_config
@@ -80,6 +80,17 @@ class SignalingConfig(Settings):
     geoip: AbsolutePath | None = None
     trusted_proxies: tuple[IpNetwork, ...] = ()
     default_location: PlaceSection = PlaceSection()
+
+    @pydantic.field_validator("trusted_proxies")
+    @classmethod
+    def _are_not_everybody(cls, value: tuple[Network, ...]) -> tuple[Network, ...]:
+        for network in value:
+            if network.prefixlen == 0:
+                raise ValueError(
+                    f"'{network}' trusts every client to name its own address; "
+                    "give the addresses of your proxies"
+                )
+        return value
 
     @pydantic.field_validator("control_token")
     @classmethod

@@ -1,9 +1,12 @@
 """What signaling counts. The registry comes in, so tests and processes do not share figures."""
 
+import functools
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from signaling.fleet.steering import Placement
 
+MAX_LABELLED = 1024  # what is found again quickly, of each metric
 SETUP_BUCKETS_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -23,6 +26,11 @@ class Metrics:
             "From an offer's last byte to its answer, calls that were begun.",
             ["face"],
             buckets=SETUP_BUCKETS_S,
+            registry=registry,
+        )
+        self.offers_under_way = Gauge(
+            "ferryline_signaling_offers_under_way",
+            "Offers that wait for their answer; 503 `overloaded` is the answer to one too many.",
             registry=registry,
         )
         self.transceivers_ready = Gauge(
@@ -59,7 +67,13 @@ class Metrics:
             registry=registry,
         )
 
+        # looking a child up costs more than counting
+        remember = functools.lru_cache(MAX_LABELLED)
+        self.requests_of = remember(self.requests.labels)
+        self.setup_seconds_of = remember(self.setup_seconds.labels)
+        self._steered_of = remember(self.steered.labels)
+
     def count_placed(self, placement: Placement) -> None:
         """A call was begun there."""
         cluster = str(placement.transceiver.cluster)
-        self.steered.labels(placement.ingress.name, cluster, placement.reason).inc()
+        self._steered_of(placement.ingress.name, cluster, placement.reason).inc()

@@ -52,8 +52,10 @@ def redact(text: str, secrets: tuple[str, ...] = ()) -> str:
     """`text` without what the rules find, and without the literal `secrets`."""
     folded = text.lower()
     for hints, pattern, replacement in _RULES:
-        if any(hint in folded for hint in hints):
-            text = pattern.sub(replacement, text)
+        for hint in hints:
+            if hint in folded:
+                text = pattern.sub(replacement, text)
+                break
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
     return text
@@ -65,8 +67,9 @@ def mask(host: str) -> str:
         ip = ipaddress.ip_address(host)
     except ValueError:
         return "-"
-    length = 24 if ip.version == 4 else 48
-    return str(ipaddress.ip_network((ip, length), strict=False))
+    if ip.version == 4:
+        return f"{host.rpartition('.')[0]}.0/24"
+    return str(ipaddress.ip_network((ip, 48), strict=False))
 
 
 class Redacted(logging.Formatter):

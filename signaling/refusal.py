@@ -46,6 +46,7 @@ class Code(enum.StrEnum):
     NO_TRANSCEIVER = "no_transceiver"
     NO_INGRESS = "no_ingress"
     ALL_FULL = "all_full"
+    OVERLOADED = "overloaded"
     KEYS_UNAVAILABLE = "keys_unavailable"
 
 
@@ -84,6 +85,7 @@ STATUS = {
     Code.NO_TRANSCEIVER: 503,
     Code.NO_INGRESS: 503,
     Code.ALL_FULL: 503,
+    Code.OVERLOADED: 503,
     Code.KEYS_UNAVAILABLE: 503,
 }
 

@@ -20,6 +20,7 @@ import uvicorn
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
 
 from relayctl.wire import address
 from relayctl.wire.route_token import Key, KeyFileError, parse_keys
@@ -60,6 +61,7 @@ def check(config: SignalingConfig) -> dict[int, Key]:
     if config.tls is not None:
         _load_chain(config.tls)
     _geoip(config)
+    _redis(config)
     try:
         return parse_keys(config.keys_file.read_text())
     except PermissionError as error:
@@ -148,8 +150,9 @@ def _redis(config: SignalingConfig) -> Redis | None:
             socket_timeout=REDIS_TIMEOUT_S,
             retry=Retry(NoBackoff(), 1),
         )
-    except ValueError as error:  # of what stands behind `?`
-        raise StartError(f"redis: {error}") from None
+        pool.make_connection()  # type: ignore[no-untyped-call]  # to nothing: it reads the options
+    except (ValueError, TypeError, AttributeError, RedisError) as error:
+        raise StartError(f"redis: of its options behind `?`: {error}; take it out") from None
     return Redis.from_pool(pool)  # which it closes
 
 
@@ -167,6 +170,8 @@ def configure_log(config: SignalingConfig, level: int) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Redacted(secrets_of(config)))
     logging.basicConfig(level=level, handlers=[handler], force=True)
+    logging._srcfile = None  # none of our lines says where it was written
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     for library in TALKATIVE:
         logging.getLogger(library).setLevel(max(level, logging.WARNING))
     logging.getLogger("uvicorn").setLevel(logging.ERROR)  # it warns of what anybody sends
@@ -234,7 +239,8 @@ def _load_chain(files: TlsSection) -> ssl.SSLContext:
         context.load_cert_chain(files.cert, files.key)
     except ssl.SSLError as error:
         raise StartError(
-            f"tls: '{files.cert}' and '{files.key}' are no PEM pair: {error.reason}"
+            f"tls: '{files.cert}' and '{files.key}' are no PEM pair: "
+            f"{error.reason or 'one of them holds something else'}"
         ) from None
     except OSError as error:
         raise StartError(f"tls: '{files.cert}' or '{files.key}': {error.strerror}") from None

@@ -9,6 +9,8 @@ from typing import Any
 from signaling.refusal import Code, Refused
 
 MAX_SESSION = 64 * 1024  # bytes
+LARGEST = 2**1023  # of an integer; a reader that makes it a float still can
+MAX_DEPTH = 32  # as the transceivers take it
 
 Session = dict[str, Any]
 
@@ -30,7 +32,19 @@ def _parse(text: bytes) -> Session:
         raise _bad("is no JSON in UTF-8") from None
     if not isinstance(session, dict):
         raise _bad("has to be an object")
+    if not fits(session):
+        raise _bad(f"has more than {MAX_DEPTH} levels, or a number of hundreds of digits")
     return session
+
+
+def fits(value: object, depth: int = MAX_DEPTH) -> bool:
+    """Whether a JSON value has no more than so many levels, and no whole number that is too large
+    for a float."""
+    if isinstance(value, dict):
+        return depth > 0 and all(fits(item, depth - 1) for item in value.values())
+    if isinstance(value, list):
+        return depth > 0 and all(fits(item, depth - 1) for item in value)
+    return not isinstance(value, int) or abs(value) < LARGEST
 
 
 def _bad(detail: str) -> Refused:

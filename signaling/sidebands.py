@@ -85,6 +85,6 @@ def _message(body: bytes | bytearray | None) -> str | None:
     try:
         error: Any = json.loads(body or b"")["error"]
         message = error["message"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return message if isinstance(message, str) else None

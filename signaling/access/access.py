@@ -74,11 +74,11 @@ class Access:
         self._mints = Buckets()
         self._failed = Buckets()
 
-    async def start(self, request: HTTPConnection, text: str | None = None) -> Caller:
-        """May the request begin a call? `text`: the key, if it is not where keys are. Raises
-        `Refused`: 401, 429, 503."""
-        text = text or _key_of(request)
-        if (subject := self._manager(text)) is not None:
+    async def start(self, request: HTTPConnection, ephemeral: str | None = None) -> Caller:
+        """May the request begin a call? `ephemeral`: the key, if it stands in the path, where an
+        API key has no business. Raises `Refused`: 401, 429, 503."""
+        text = ephemeral or _key_of(request)
+        if ephemeral is None and (subject := self._manager(text)) is not None:
             self._take(self._offers, request, subject)
             return Caller(subject)
         self._take(self._offers, request)

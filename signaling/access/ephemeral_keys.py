@@ -138,6 +138,6 @@ def _parse(rendered: str | bytes) -> EphemeralKey | None:
             dict(values["session"]),
             values["beta"] is True,
         )
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
     return key

@@ -19,7 +19,7 @@ from signaling.faces.body import read_body
 from signaling.faces.described import JSON, WITH_KEY
 from signaling.front import Front
 from signaling.refusal import Code, Refused
-from signaling.session import MAX_SESSION, Session
+from signaling.session import MAX_DEPTH, MAX_SESSION, Session, fits
 
 FACE = "client_secrets"
 DEFAULT_LIFE_S = 600
@@ -140,6 +140,10 @@ def _life(value: object, param: str) -> int:
 
 
 def _ours_removed(session: Session) -> Session:
+    """Raises `Refused`."""
+    if not fits(session):
+        want = f"the session has more than {MAX_DEPTH} levels, or a number of hundreds of digits"
+        raise _bad(want, "session")
     return {name: value for name, value in session.items() if name not in READ_ONLY}
 
 

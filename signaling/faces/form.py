@@ -11,6 +11,7 @@ from signaling.refusal import Code, Refused
 FORM = "multipart/form-data"
 MAX_PARTS = 8
 MAX_BOUNDARY = 70  # characters, RFC 2046 section 5.1.1
+MAX_HEAD = 1024  # bytes of what has parameters: reading them costs the square of their length
 
 
 def read_form(body: bytes, content_type: str) -> dict[str, bytes]:
@@ -26,19 +27,34 @@ def read_form(body: bytes, content_type: str) -> dict[str, bytes]:
     form: dict[str, bytes] = {}
     for piece in pieces[1:-1]:
         head, _, content = piece.partition(b"\r\n\r\n")
-        text = head.lstrip().decode(errors="replace")  # names are UTF-8, RFC 7578 section 5.1
-        headers = email.parser.HeaderParser().parsestr(text)
-        name = headers.get_param("name", header="content-disposition")
-        if not isinstance(name, str) or name in form:
+        name = _name(head.lstrip())
+        if name is None or name in form:
             raise _bad("a part of the form has no name, or that of another")
         form[name] = content
     return form
 
 
+def _name(head: bytes) -> str | None:
+    if len(head) > MAX_HEAD:
+        raise _bad(f"the headers of a part have more than {MAX_HEAD} bytes")
+    text = head.decode(errors="replace")  # names are UTF-8, RFC 7578 section 5.1
+    headers = email.parser.HeaderParser().parsestr(text)
+    try:
+        name = headers.get_param("name", header="content-disposition")
+    except (TypeError, ValueError):  # RFC 2231: pieces in no order, an encoding that cannot be
+        return None
+    return name if isinstance(name, str) else None
+
+
 def _boundary(content_type: str) -> bytes:
+    if len(content_type) > MAX_HEAD:
+        raise _bad(f"its Content-Type has more than {MAX_HEAD} bytes")
     header = email.message.Message()
     header["Content-Type"] = content_type
-    boundary = header.get_boundary("")
+    try:
+        boundary = header.get_boundary("")
+    except (TypeError, ValueError):  # as in `_name`
+        boundary = ""
     if not 0 < len(boundary) <= MAX_BOUNDARY:
         raise _bad("its Content-Type has no boundary")
     return boundary.encode(errors="replace")

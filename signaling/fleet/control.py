@@ -193,7 +193,7 @@ def _nonsense(endpoint: Address, reply: Reply) -> Refused:
 
 def _object(endpoint: Address, reply: Reply) -> dict[str, Any]:
     try:
-        values = json.loads(reply.content)
+        values = _json(reply)
     except ValueError:
         values = None
     if not isinstance(values, dict):
@@ -201,9 +201,17 @@ def _object(endpoint: Address, reply: Reply) -> dict[str, Any]:
     return values
 
 
+def _json(reply: Reply) -> Any:
+    """Raises `ValueError`."""
+    try:
+        return json.loads(reply.content)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def _error(reply: Reply) -> Mapping[str, Any]:
     try:
-        error = json.loads(reply.content)["error"]
+        error = _json(reply)["error"]
     except (ValueError, KeyError, TypeError):
         return {}
     return error if isinstance(error, dict) else {}
@@ -222,7 +230,7 @@ def _retry_after(reply: Reply) -> int:
 
 def _reason(reply: Reply) -> str:
     try:
-        reason = json.loads(reply.content)["reason"]
+        reason = _json(reply)["reason"]
     except (ValueError, KeyError, TypeError):
         reason = None
     if isinstance(reason, str) and _CODE.fullmatch(reason):
@@ -232,7 +240,7 @@ def _reason(reply: Reply) -> str:
 
 def _load(reply: Reply) -> float:
     try:
-        values = json.loads(reply.content)
+        values = _json(reply)
         load = float(values["calls"]) / float(values["capacity"])
     except (ValueError, KeyError, TypeError, ArithmeticError):
         return 0.0

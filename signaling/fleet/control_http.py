@@ -16,7 +16,7 @@ import httptools
 from relayctl.wire import address
 from relayctl.wire.address import Address
 
-MAX_CONNECTIONS = 64  # to one transceiver; more requests than these wait, on their own time
+MAX_CONNECTIONS = 256  # to one transceiver: more requests than these wait
 CONNECT_S = 1.0
 KEPT_S = 3.0  # without a request; the other side closes after 5, under a request if it comes then
 MAX_REPLY = 1024 * 1024  # bytes
@@ -48,7 +48,8 @@ class Exchange(Protocol):
         content: bytes,
         timeout_s: float,
     ) -> Reply:
-        """Send a request, read its reply; `timeout_s` covers everything. Raises `NoReply`."""
+        """Send a request, read its reply; `timeout_s` is for the reply, and as long may the wait
+        for a free connection take. Raises `NoReply`."""
 
     def close(self) -> None:
         """Close the connections that are kept."""
@@ -90,12 +91,19 @@ class ControlHttp:
             way = self._ways[endpoint] = _Way(asyncio.Semaphore(self._connections))
         way.users += 1
         try:
-            async with asyncio.timeout(timeout_s), way.places:
+            if way.places.locked():
+                async with asyncio.timeout(timeout_s):
+                    await way.places.acquire()
+            else:
+                await way.places.acquire()  # at once
+            try:
                 connection = self._kept(way) or await self._connect(endpoint, way)
                 try:
-                    return await connection.ask(request)
+                    return await connection.ask(request, timeout_s)
                 finally:
                     self._put_back(way, connection)
+            finally:
+                way.places.release()
         except (OSError, TimeoutError) as error:
             raise NoReply(type(error).__name__) from None
         finally:
@@ -175,13 +183,21 @@ class _Connection(asyncio.Protocol):
         """Open, and nothing under way."""
         return self._transport is not None and self._waiting is None
 
-    async def ask(self, request: bytes) -> Reply:
-        """Raises `ConnectionError`. A cancelled one leaves a connection that is not usable."""
+    async def ask(self, request: bytes, timeout_s: float) -> Reply:
+        """Raises `ConnectionError` or `TimeoutError`. A cancelled one leaves a connection that is
+        not usable."""
         assert self._transport is not None
-        self._waiting = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._waiting = loop.create_future()
         self._received = 0
         self._transport.write(request)
-        return await self._waiting
+        # not `asyncio.timeout`, which would blame the other side for our load: after the loop was
+        # held up, what came meanwhile is read first
+        timer = loop.call_later(timeout_s, self._fail, TimeoutError("no answer"))
+        try:
+            return await self._waiting
+        finally:
+            timer.cancel()
 
     def close(self) -> None:
         if self._transport is not None:
@@ -192,18 +208,19 @@ class _Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._fail("the connection was closed")
+        self._fail(ConnectionError("the connection was closed"))
         self._lost(self)
 
     def data_received(self, data: bytes) -> None:
         self._received += len(data)
         if self._received > MAX_REPLY:
-            self._fail("too long a reply")
+            self._fail(ConnectionError("too long a reply"))
             return
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserError as error:  # also for what a callback raised
-            self._fail(f"no HTTP that is wanted: {type(error).__name__}")
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            # the first also for what a callback raised
+            self._fail(ConnectionError(f"no HTTP that is wanted: {type(error).__name__}"))
 
     def on_message_begin(self) -> None:
         if self._waiting is None:
@@ -217,6 +234,8 @@ class _Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         heard, self._heard = self._heard, _Heard()
+        if self._parser.get_status_code() < 200:
+            return  # not yet the answer, RFC 9110 section 15.2
         reply = Reply(self._parser.get_status_code(), heard.headers, bytes(heard.content))
         waiting, self._waiting = self._waiting, None
         if not self._parser.should_keep_alive():
@@ -224,7 +243,7 @@ class _Connection(asyncio.Protocol):
         if waiting is not None and not waiting.done():
             waiting.set_result(reply)
 
-    def _fail(self, why: str) -> None:
+    def _fail(self, error: Exception) -> None:
         self.close()
         if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_exception(ConnectionError(why))
+            self._waiting.set_exception(error)

@@ -18,6 +18,8 @@ from signaling.fleet.steering import Ingress
 
 DEADLINE_S = 0.3
 
+_NO_RECORD = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
+
 
 class Path(enum.StrEnum):
     """Who forwards the packets of a call."""
@@ -62,7 +64,15 @@ class FlowPaths:
             async with asyncio.timeout(DEADLINE_S):
                 reply = await self._client.get(url, params={"vip": address.render(vip)})
             return _read(ingress.name, reply.json()) if reply.status_code == 200 else Sighting()
-        except (httpx.HTTPError, TimeoutError, ValueError, KeyError, TypeError, AttributeError):
+        except (
+            httpx.HTTPError,
+            TimeoutError,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            OverflowError,
+        ):
             return Sighting()
 
 

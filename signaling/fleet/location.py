@@ -19,6 +19,7 @@ from starlette.requests import HTTPConnection
 from relayctl.wire.cluster import Network
 
 MAX_HOPS = 16  # of `X-Forwarded-For`, from the right
+MAX_HOP = 64  # characters; what is kept in memory has to be short
 REGION = "X-Ferryline-Region"
 
 # headers of latitude, longitude and country
@@ -29,6 +30,11 @@ _EDGES = (
         "cloudfront-viewer-country",
     ),
 )
+_TELLING = frozenset(
+    name.encode() for name in (REGION.lower(), *(name for _, *names in _EDGES for name in names))
+)
+_FORWARDED_FOR = b"x-forwarded-for"
+_CLIENT = "ferryline.client"  # in a request's scope: several ask for it
 _DEGREES = re.compile(r"[+-]?[0-9]{1,3}(\.[0-9]{1,12})?")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 
@@ -89,6 +95,8 @@ class Locator:
         return self._looked_up(client_of(request, self._trusted)) or self._default
 
     def _told(self, request: HTTPConnection) -> Iterator[Where]:
+        if _TELLING.isdisjoint(name for name, _ in request.scope["headers"]):
+            return
         headers = request.headers
         if text := headers.get(REGION):
             if region := self._region(text):
@@ -137,18 +145,10 @@ def client_of(request: HTTPConnection, trusted: tuple[Network, ...]) -> str:
     """IP address of the client, canonical: behind our own proxies the last one that is not ours.
 
     "" if the server cannot tell."""
-    client = _peer(request)
-    if not _is_inside(client, trusted):
-        return client
-    hops = ",".join(request.headers.getlist("x-forwarded-for")).rsplit(",", MAX_HOPS)[-MAX_HOPS:]
-    for hop in reversed(hops):
-        host = _host(hop.strip())
-        if not host:  # whoever is ours and wrote this does not tell
-            break
-        client = host
-        if not _is_inside(host, trusted):
-            break
-    return client
+    client = request.scope.get(_CLIENT)
+    if client is None:
+        client = request.scope[_CLIENT] = _find_client(request, trusted)
+    return str(client)
 
 
 def read_degrees(latitude: object, longitude: object) -> tuple[float, float] | None:
@@ -167,6 +167,22 @@ def _where(degrees: tuple[float, float] | None, region: str | None, source: str)
     return Where(latitude, longitude, region, source)
 
 
+def _find_client(request: HTTPConnection, trusted: tuple[Network, ...]) -> str:
+    client = _peer(request)
+    if not _is_inside(client, trusted):
+        return client
+    told = b",".join(value for name, value in request.scope["headers"] if name == _FORWARDED_FOR)
+    hops = told.rsplit(b",", MAX_HOPS)[-MAX_HOPS:]
+    for hop in reversed(hops):
+        host = _host(hop.strip()[:MAX_HOP].decode("latin-1"))
+        if not host:  # whoever is ours and wrote this does not tell
+            break
+        client = host
+        if not _is_inside(host, trusted):
+            break
+    return client
+
+
 def _degrees(value: object, limit: int) -> float | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
@@ -180,7 +196,10 @@ def _peer(request: HTTPConnection) -> str:
     return _host(request.client.host) if request.client else ""
 
 
-@functools.lru_cache(maxsize=1024)  # one request asks for the same one several times
+_ip = functools.lru_cache(maxsize=1024)(ipaddress.ip_address)  # asked for several times
+
+
+@functools.lru_cache(maxsize=1024)
 def _host(text: str) -> str:
     """Canonical IP of `<ip>`, `<ip>:<port>` or `[<ip>]:<port>`; "" if it is none of these."""
     if text.startswith("["):
@@ -188,17 +207,18 @@ def _host(text: str) -> str:
     elif text.count(":") == 1:
         text = text.partition(":")[0]
     try:
-        ip = ipaddress.ip_address(text)
+        ip = _ip(text)
     except ValueError:
         return ""
     mapped = ip.ipv4_mapped if ip.version == 6 else None
     return str(mapped or ip)
 
 
+@functools.lru_cache(maxsize=1024)
 def _is_inside(host: str, networks: tuple[Network, ...]) -> bool:
     if not host or not networks:
         return False
-    ip = ipaddress.ip_address(host)
+    ip = _ip(host)
     return any(ip in network for network in networks)
 
 

@@ -67,11 +67,11 @@ class Registry:
         """Redis did not answer the last time."""
         return self._silent
 
-    def out(self, endpoint: Address, *, full: bool = False) -> None:
-        """It failed a call, or is full: no more calls until it says that it is ready."""
+    def out(self, endpoint: Address, reason: str = UNREACHABLE, *, full: bool = False) -> None:
+        """It failed a call, or took none for this `reason`: no more until it says it is ready."""
         if endpoint in self._transceivers:  # else it is gone meanwhile
             load = FULL if full else self._transceivers[endpoint].load
-            self._set(endpoint, Readiness(False, load, "full" if full else UNREACHABLE))
+            self._set(endpoint, Readiness(False, load, reason))
             self._doubted.setdefault(endpoint)
 
     async def confirm(self, drawn: Collection[Transceiver]) -> list[Transceiver]:
@@ -153,7 +153,7 @@ class Registry:
         after = dataclasses.replace(before, ready=now.ready, load=now.load, reason=now.reason)
         self._transceivers[endpoint] = after
         self._seen_at[endpoint] = self._clock()
-        if before.ready is not after.ready:
+        if (before.ready, before.reason) != (after.ready, after.reason):
             self._on_change(after)
 
     def _new(self, endpoint: Address) -> Transceiver:

@@ -147,7 +147,11 @@ def draw(transceivers: Sequence[Transceiver], dice: random.Random) -> Transceive
 
 def pair(transceivers: Sequence[Transceiver], dice: random.Random) -> list[Transceiver]:
     """Two at random; with one, that one."""
-    return dice.sample(transceivers, min(2, len(transceivers)))
+    count = len(transceivers)
+    if count < 2:
+        return list(transceivers)
+    first, other = dice.randrange(count), dice.randrange(count - 1)
+    return [transceivers[first], transceivers[other + (other >= first)]]
 
 
 def less_loaded(transceivers: Iterable[Transceiver]) -> Transceiver:
@@ -184,6 +188,9 @@ def _usable(fleet: Fleet) -> tuple[Ingress, ...]:
 
 
 def _nearest(things: Iterable[T], near: Callable[[T], Nearness]) -> list[T]:
+    things = list(things)
+    if len(things) < 2:
+        return things
     ranked = [(near(thing), thing) for thing in things]
     best = min((rank for rank, _ in ranked), default=None)
     return [thing for rank, thing in ranked if rank == best]

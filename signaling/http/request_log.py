@@ -7,11 +7,11 @@ path of a call holds its secret. Client addresses are masked. A WebSocket has it
 import contextlib
 import logging
 import re
+import secrets
 import time
-import uuid
 from collections.abc import Callable
 
-from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -29,7 +29,8 @@ BROKEN = 1011  # RFC 6455 section 7.4.1
 WEBSOCKET = "WEBSOCKET"  # in place of a method
 TOLD = frozenset({"POST", "PATCH", "DELETE", WEBSOCKET})  # others are logged at debug level
 
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_REQUEST_ID = REQUEST_ID.lower().encode()
+_GIVEN = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
 def peer_of(request: HTTPConnection) -> str:
@@ -58,7 +59,8 @@ class RequestLog:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        request_id = _request_id(Headers(scope=scope).get(REQUEST_ID))
+        request_id = _request_id(scope)
+        stamp = (_REQUEST_ID, request_id.encode())
         begun = self._clock()
         status = 0
 
@@ -68,8 +70,7 @@ class RequestLog:
             if said is not None and status == 0:
                 status = said
                 if message["type"] != "websocket.close":
-                    message.setdefault("headers", [])
-                    MutableHeaders(scope=message)[REQUEST_ID] = request_id
+                    message["headers"] = [*message.get("headers", ()), stamp]
             await send(message)
 
         try:
@@ -89,7 +90,7 @@ class RequestLog:
 
     def _record(self, scope: Scope, status: int, request_id: str, seconds: float) -> None:
         method = scope.get("method", WEBSOCKET)
-        self._metrics.requests.labels(_face(scope), str(status)).inc()
+        self._metrics.requests_of(_face(scope), str(status)).inc()
         self._log.log(
             logging.INFO if method in TOLD else logging.DEBUG,
             "%s %s %d %.1fms request=%s call=%s client=%s",
@@ -115,10 +116,10 @@ def _status(message: Message) -> int | None:
     return None
 
 
-def _request_id(given: str | None) -> str:
-    if given is not None and _REQUEST_ID.fullmatch(given):
-        return given
-    return uuid.uuid4().hex
+def _request_id(scope: Scope) -> str:
+    """The one that the client gave, if it may stand in a log."""
+    given = next((value for name, value in scope["headers"] if name == _REQUEST_ID), b"")
+    return given.decode() if _GIVEN.fullmatch(given) else secrets.token_hex(16)
 
 
 def _face(scope: Scope) -> str:
@@ -136,11 +137,12 @@ def _pattern(scope: Scope) -> str:
 
 def _call(scope: Scope) -> str:
     """The public part of the call id: of the path or query, or of the call that was begun."""
-    begun = scope.get("state", {}).get("call")
+    if begun := scope.get("state", {}).get("call"):
+        return str(begun)
     given = scope.get("path_params", {}).get("call_id")
     if given is None:
         given = QueryParams(scope.get("query_string", b"")).get("call_id", "")
     try:
-        return begun or parse(given).public
+        return parse(given).public
     except CallIdError:
         return "-"

@@ -1,26 +1,31 @@
 """uvicorn's protocols for clients that take their time.
 
-uvicorn does not bound how long a request's head takes, how much memory it has, and how long a
-client lets its answer lie. A body's time is bounded where it is read (`signaling.faces.body`),
-connections where they are accepted (`signaling.http.accepting`).
+uvicorn does not bound how long a request's head takes, how much memory it has, how long a client
+lets its answer lie, and how much it reads of one client before the others. A body's time is bounded
+where it is read (`signaling.faces.body`), connections where they are accepted
+(`signaling.http.accepting`).
 """
 
 import asyncio
 import functools
 import http
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
 
+from signaling.front import HEARD
 from signaling.http.gate import Gate, Visitor
 from signaling.refusal import Code, Refused
 
 HEAD_S = 10.0  # from the connection, or the last answer, to the end of a request's head
 STALL_S = 10.0  # of a full send buffer
 MAX_HEAD = 64 * 1024  # bytes, checked after each read
+LONG_READ = 16 * 1024  # bytes; they may be ten thousand chunks or frames
 
 
 class _Stall:
@@ -39,6 +44,31 @@ class _Stall:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+class Turns:
+    """Lets others have their turn after a long read: a client that sends without end is read again
+    and again otherwise. `paused` tells whether uvicorn itself wants no more."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        transport: asyncio.Transport,
+        paused: Callable[[], bool],
+    ) -> None:
+        self._loop = loop
+        self._transport = transport
+        self._paused = paused
+
+    def after(self, size: int) -> None:
+        """`size` bytes were read and dealt with."""
+        if size >= LONG_READ and not self._paused() and not self._transport.is_closing():
+            self._transport.pause_reading()
+            self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        if not self._paused() and not self._transport.is_closing():
+            self._transport.resume_reading()
 
 
 class Http(HttpToolsProtocol):
@@ -68,6 +98,7 @@ class Http(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._visitor.turn_out = transport.abort
+        self._turns = Turns(self.loop, transport, lambda: self.flow.read_paused)
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -81,6 +112,7 @@ class Http(HttpToolsProtocol):
             return
         was_in_head = self._in_head
         super().data_received(data)
+        self._turns.after(len(data))
         if was_in_head and self._in_head:
             self._head_size += len(data)
             if self._head_size > MAX_HEAD:
@@ -96,11 +128,16 @@ class Http(HttpToolsProtocol):
         self._head_size = 0
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # else of a trailer: a proxy did not see it as one, and it has no end
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         self._in_head = False
         self._forget_head()
         self._gate.works(self._visitor)
-        super().on_headers_complete()
+        super().on_headers_complete()  # which lets it have its turn later
+        self.scope["state"][HEARD] = time.monotonic()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -162,10 +199,22 @@ class WebSocket(WebSocketsSansIOProtocol):
         self._leave = leave
         self._stall = stall
 
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._turns = Turns(self.loop, transport, lambda: self.read_paused)
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._stall.end()
         self._leave()
         super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._turns.after(len(data))
+
+    def handle_cont(self, event: Frame) -> None:
+        if event.data or event.fin:  # else nothing, and as often as one likes in a message
+            super().handle_cont(event)
 
     def pause_writing(self) -> None:
         super().pause_writing()

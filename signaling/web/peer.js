@@ -76,7 +76,8 @@ export class Peer {
   #iceChanged() {
     const state = this.pc.iceConnectionState;
     if (state === "connected" || state === "completed") this.#say("phase", "ice");
-    if (state === "disconnected" || state === "failed") this.#say("broken");
+    // "disconnected" may be one lost check while audio flows; a broken path is silent long before
+    if (state === "failed") this.#say("broken");
   }
 
   /** DTLS is up a little before the page hears that everything is. */

@@ -3,8 +3,10 @@
     python -m tests.bench_signaling.offers --url http://127.0.0.1:8080/v1/realtime/calls --rate 500
 
 Each offer is a client of its own: its own address out of 127.16.0.0/12, its own connection, closed
-after the answer. Time counts from the moment at which an offer was due, so one that waits for
-signaling to accept its connection waits on the record. Prints one JSON object.
+after the answer. With `--kept` they come as through a balancer that ends their TLS: over the
+connections that it keeps, the client's address in `X-Forwarded-For`. Time counts from the moment at
+which an offer was due, so one that waits for signaling to accept its connection waits on the
+record. Prints one JSON object.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import json
 import os
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -63,32 +66,47 @@ def _quantile(ordered: list[float], q: float) -> float | None:
     return round(ordered[max(0, -int(-q * len(ordered) // 1) - 1)], 2)
 
 
-class Exchange(asyncio.Protocol):
-    """One request and its answer; `done` gets the status."""
+class Connection(asyncio.Protocol):
+    """One request at a time, and the status of its answer."""
 
-    def __init__(self, request: bytes, done: asyncio.Future[str]) -> None:
-        self._request, self._done = request, done
+    def __init__(self, lost: "Callable[[Connection], None]") -> None:
+        self._lost = lost
         self._parser = httptools.HttpResponseParser(self)
+        self._answer: asyncio.Future[str] | None = None
+        self.transport: asyncio.Transport | None = None
+
+    def ask(self, request: bytes) -> asyncio.Future[str]:
+        """ "closed" if that is all that comes."""
+        assert self.transport is not None
+        self._answer = asyncio.get_running_loop().create_future()
+        self.transport.write(request)
+        return self._answer
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        cast(asyncio.Transport, transport).write(self._request)
+        self.transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)
 
     def on_message_complete(self) -> None:
-        if not self._done.done():
-            self._done.set_result(str(self._parser.get_status_code()))
+        self._tell(str(self._parser.get_status_code()))
 
     def connection_lost(self, error: Exception | None) -> None:
-        if not self._done.done():
-            self._done.set_result("closed")
+        self._tell("closed")
+        self._lost(self)
+
+    def _tell(self, status: str) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(status)
 
 
 class Generator:
-    """`impatient`: every n-th client leaves once its offer is out; 0: none does."""
+    """`impatient`: every n-th client leaves once its offer is out; 0: none does. `kept`: over
+    connections of a balancer."""
 
-    def __init__(self, url: str, key: str | None, impatient: int = 0) -> None:
+    def __init__(
+        self, url: str, key: str | None, impatient: int = 0, *, kept: bool = False
+    ) -> None:
         parts = urlsplit(url)
         assert parts.hostname
         assert parts.port
@@ -98,8 +116,10 @@ class Generator:
         head += ["Content-Type: application/sdp", f"Content-Length: {len(offer)}"]
         head += ["Origin: https://example.com", "User-Agent: Mozilla/5.0", "Accept: */*"]
         head += [f"Authorization: Bearer {key}"] if key else []
-        self._request = "\r\n".join([*head, "", ""]).encode() + offer
+        self._head, self._offer = "\r\n".join([*head, ""]).encode(), offer
         self._impatient = impatient
+        self._kept = kept
+        self._idle: dict[Connection, None] = {}  # the last used at the end
         self.book = Book()
 
     async def run(self, rate: float, count: int) -> dict[str, Any]:
@@ -113,29 +133,45 @@ class Generator:
                 await asyncio.sleep(wait)
             elif number % 16 == 0:
                 await asyncio.sleep(0)  # behind: answers want to be read too
-            task = loop.create_task(self._offer(number, due))
+            task = loop.create_task(self._send(number, due))
             under_way.add(task)
             task.add_done_callback(under_way.discard)
         await asyncio.gather(*under_way)
         return self.book.report(time.monotonic() - began)
 
-    async def _offer(self, number: int, due: float) -> None:
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[str] = loop.create_future()
-        source = str(CLIENTS[number % CLIENTS.num_addresses])
-        transport = None
+    async def _send(self, number: int, due: float) -> None:
+        client = str(CLIENTS[number % CLIENTS.num_addresses])
+        told = f"X-Forwarded-For: {client}\r\n" if self._kept else ""
+        request = self._head + f"{told}\r\n".encode() + self._offer
+        connection = None
         try:
             async with asyncio.timeout(PATIENCE_S):
-                transport, _ = await loop.create_connection(
-                    lambda: Exchange(self._request, done), *self._to, local_addr=(source, 0)
-                )
+                connection = await self._connect(client)
+                answer = connection.ask(request)
                 leaves = self._impatient and number % self._impatient == 0
-                status = "left" if leaves else await done
+                status = "left" if leaves else await answer
         except (TimeoutError, OSError) as error:
             status = type(error).__name__
         self.book.note(status, time.monotonic() - due)
-        if transport is not None:
-            transport.close()
+        if connection is not None:
+            self._leave(connection, keep=self._kept and status.isdecimal())
+
+    async def _connect(self, client: str) -> Connection:
+        if self._idle:
+            return self._idle.popitem()[0]
+        _, connection = await asyncio.get_running_loop().create_connection(
+            lambda: Connection(lambda lost: self._idle.pop(lost, None)),
+            *self._to,
+            local_addr=None if self._kept else (client, 0),
+        )
+        return connection
+
+    def _leave(self, connection: Connection, *, keep: bool) -> None:
+        assert connection.transport is not None
+        if keep and not connection.transport.is_closing():
+            self._idle[connection] = None
+        else:
+            connection.transport.close()
 
 
 def main() -> None:
@@ -145,9 +181,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--key-file", type=Path, help="has the API key to send")
     parser.add_argument("--impatient", type=int, default=0, metavar="N", help="every Nth leaves")
+    parser.add_argument("--kept", action="store_true", help="over a balancer's connections")
     given = parser.parse_args()
     key = given.key_file.read_text().strip() if given.key_file else None
-    generator = Generator(given.url, key, given.impatient)
+    generator = Generator(given.url, key, given.impatient, kept=given.kept)
     print(json.dumps(uvloop.run(generator.run(given.rate, round(given.rate * given.seconds)))))
 
 

@@ -84,15 +84,19 @@ def own(clients: Mapping[str, Detail]) -> str:
 def rates(found: Detail) -> str:
     if not found:
         return NOT_MEASURED
-    rows = [_rate(step, "") for step in found["steps"]]
-    rows.append(_rate(found["half"], ", half of the best"))
-    head = ("offers a second", "answered", "not answered 201", "p50", "p95", "p99", "most")
-    return markdown.table((*head, "CPU an offer"), rows)
+    rows = []
+    for way, climb in found.items():
+        rows += [_rate(way, step, "") for step in climb["steps"]]
+        if climb["half"]:
+            rows.append(_rate(way, climb["half"], ", half of the best"))
+    head = ("connections", "offers a second", "answered", "not answered 201")
+    return markdown.table((*head, "p50", "p95", "p99", "most", "CPU an offer"), rows)
 
 
-def _rate(step: Detail, remark: str) -> tuple[str, ...]:
+def _rate(way: str, step: Detail, remark: str) -> tuple[str, ...]:
     others = step["offers"] - step["statuses"].get("201", 0)
     return (
+        way,
         f"{step['rate']:.0f}{remark}",
         f"{step['answers_per_s']:.0f} a second",
         str(others),

@@ -26,6 +26,7 @@ SIGNALING_CPU, OTHERS_CPU = 0, 1
 SIGNALING: Address = ("127.0.0.1", 24578)
 STUB: Address = ("127.0.0.1", 24579)
 CALLS_URL = f"http://{render(SIGNALING)}/v1/realtime/calls"
+BALANCER = "127.0.0.1"  # the generator, where its connections are kept ones
 SUBJECT = "bench"
 PER_MINUTE = 1_000_000  # a limit that is there and is not reached
 _PATIENCE_S = 120.0
@@ -36,11 +37,13 @@ class Rig:
     signaling: Program
     key_file: Path
 
-    def send(self, rate: float, seconds: float) -> dict[str, Any]:
-        """Offers at `rate`: the report of `offers`, with the CPU time of signaling per offer."""
+    def send(self, rate: float, seconds: float, *, kept: bool = True) -> dict[str, Any]:
+        """Offers at `rate`: the report of `offers`, with the CPU time of signaling per offer.
+        `kept`: over a balancer's connections, else over one of its own each."""
         before = self.signaling.cpu_s()
         argv = [sys.executable, "-m", "tests.bench_signaling.offers", "--url", CALLS_URL]
         argv += ["--rate", str(rate), "--seconds", str(seconds), "--key-file", str(self.key_file)]
+        argv += ["--kept"] if kept else []
         done = subprocess.run(
             argv, check=True, stdout=subprocess.PIPE, timeout=seconds + _PATIENCE_S, cwd=REPOSITORY
         )
@@ -91,6 +94,7 @@ def _config(keys_file: Path, token: str, api_key: str, redis_url: str) -> str:
             "control_token": token,
             "redis": redis_url,
             "access": "keys",
+            "trusted_proxies": [BALANCER],
         },
         ("api_key", {"subject": SUBJECT, "sha256": digest, **limit}),
         ("ingress", {"name": "relay-a", "vips": ["203.0.113.10:3478"]}),

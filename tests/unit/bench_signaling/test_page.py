@@ -21,6 +21,10 @@ STEP = {
     "ms": {"p50": 2.0, "p95": 9.0, "p99": 21.5, "max": 80.0},
     "cpu_ms": 0.714,
 }
+RATES = {
+    "kept": {"steps": [STEP], "best": STEP, "half": STEP},
+    "new": {"steps": [STEP], "best": None, "half": None},
+}
 REPORT: dict[str, Any] = {
     "machine": {"cpu": "Some CPU", "cores": 2, "kernel": "6.1"},
     "versions": {"ferryline": "abc1234"},
@@ -41,7 +45,7 @@ REPORT: dict[str, Any] = {
                 "own": dict.fromkeys(("answer", "check", "flight"), PAIR),
             },
         },
-        "offers_per_second": {"error": None, "detail": {"steps": [STEP], "half": STEP}},
+        "offers_per_second": {"error": None, "detail": RATES},
         "abandoned_offers": {
             "error": None,
             "detail": {
@@ -70,7 +74,10 @@ def test_what_was_measured_stands_in_the_page(tmp_path: Path) -> None:
     pair = "12.5 / 31.0"
     assert f"| lean | 40 ms | 50 | {' | '.join([pair] * 4)} | 201.0 / 230.0 | 160.8 |" in text
     assert f"| lean | {pair} | {pair} | {pair} |" in text
-    assert "| 1000 | 1000 a second | 2 | 2.0 ms | 9.0 ms | 21.5 ms | 80.0 ms | 0.71 ms |" in text
+    figures = "1000 a second | 2 | 2.0 ms | 9.0 ms | 21.5 ms | 80.0 ms | 0.71 ms |"
+    for row in ("kept | 1000", "kept | 1000, half of the best", "new | 1000"):
+        assert f"| {row} | {figures}" in text
+    assert "new | 1000, half" not in text
     assert "10,000 offers" in text
     assert "2 signaling: tasks" in text
     assert "| 400 bad_sdp | 900 |" in text

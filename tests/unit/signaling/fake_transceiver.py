@@ -60,6 +60,7 @@ class FakeTransceiver:
 
     endpoint: Address = ENDPOINT
     ready: bool = True
+    key: Key = KEY
     calls: int = 0
     ids: dict[str, str] = field(default_factory=dict)
     refusals: dict[str, Response] = field(default_factory=dict)
@@ -93,7 +94,7 @@ class FakeTransceiver:
             return refusal
         host, port = self.endpoint
         number = int.from_bytes(map(int, host.split(".")), "big")
-        token = mint(KEY, Route(7, number, port, len(self.ids).to_bytes(3, "big")))
+        token = mint(self.key, Route(7, number, port, len(self.ids).to_bytes(3, "big")))
         text = call_id.CallId(token, SECRET).render()
         self.ids[text] = body["offer"]
         return JSONResponse({"id": text, "answer": self.answer}, 201)

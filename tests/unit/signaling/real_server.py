@@ -21,6 +21,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from signaling.faces import body
+from signaling.front import HEARD
 from signaling.http.accepting import Server
 from signaling.http.gate import Gate
 from signaling.refusal import Refused
@@ -34,7 +35,14 @@ GET_ONCE = GET.replace(b"Host", b"Connection: close\r\nHost")
 
 
 async def good(request: Request) -> Response:
-    return PlainTextResponse("good", headers={"x-scheme": request.url.scheme})
+    heard = str(time.monotonic() >= request.scope["state"][HEARD])
+    return PlainTextResponse("good", headers={"x-scheme": request.url.scheme, "x-heard": heard})
+
+
+async def seen(request: Request) -> Response:
+    """Names of headers, once all of the request is there."""
+    await request.body()
+    return PlainTextResponse(",".join(request.headers))
 
 
 async def big(request: Request) -> Response:
@@ -106,6 +114,7 @@ def serve(
         routes=[
             Route("/good", good),
             Route("/big", big),
+            Route("/seen", seen, methods=["POST"]),
             Route("/body", read, methods=["POST"]),
             WebSocketRoute("/ws", echo),
         ],

@@ -7,6 +7,7 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from opentelemetry import trace
 
 from signaling.redaction import Redacted
 from tests.unit.signaling.fake_transceiver import (
@@ -183,6 +184,21 @@ async def test_no_call_id_makes_a_500(text: str) -> None:
     with contextlib.suppress(httpx.InvalidURL, UnicodeEncodeError):
         reply = await client.get(f"{CALLS}/{text}")
         assert reply.status_code in (404, 405)
+
+
+async def test_no_trace_of_a_request_is_exported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its path holds a call's secret."""
+    asked = []
+
+    class Provider(trace.TracerProvider):
+        def get_tracer(self, *_: object, **__: object) -> trace.Tracer:
+            asked.append(True)
+            return trace.NoOpTracer()
+
+    monkeypatch.setattr(trace, "get_tracer_provider", Provider)
+    _, client = await signaling(FakeTransceiver())
+    await client.get(f"{CALLS}/x")
+    assert not asked
 
 
 async def test_the_lifespan_asks_and_closes() -> None:

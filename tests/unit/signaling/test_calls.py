@@ -100,7 +100,7 @@ async def test_a_silent_transceiver_is_skipped_and_taken_out() -> None:
 
 
 async def test_all_full() -> None:
-    no = error(503, "full", "no slot", **{"Retry-After": "9"})
+    no = error(503, "overloaded", "no slot", **{"Retry-After": "9"})
     fakes = [FakeTransceiver(at, refusals={"create": no}) for at in (FIRST, SECOND)]
     calls, _ = await core(*fakes)
     first = await refused(calls.create(OFFER, "plain"))
@@ -195,8 +195,10 @@ async def test_a_third_is_not_offered_what_two_refused() -> None:
     third = ("10.2.0.4", 5000)
     fakes = [FakeTransceiver(at, refusals={"create": no}) for at in (FIRST, SECOND, third)]
     calls, registry = await core(*fakes)
-    assert (await refused(calls.create(OFFER, "plain"))).code == "all_full"
+    told = await refused(calls.create(OFFER, "plain"))
+    assert (told.code, "(lateness)" in str(told)) == ("no_transceiver", True)
     assert sum(len(fake.seen) for fake in fakes) == 2
+    assert sorted(each.reason for each in registry.transceivers()) == ["", "lateness", "lateness"]
     assert sum(each.ready for each in registry.transceivers()) == 1
 
 
@@ -211,6 +213,15 @@ async def test_who_talks_nonsense_is_passed_over_and_stays() -> None:
     calls, _ = await core(bad)
     failed = await refused(calls.create(OFFER, "plain"))
     assert (failed.status, failed.code) == (502, "transceiver_error")
+
+
+async def test_a_call_that_could_not_be_found_again_is_not_begun() -> None:
+    """Route keys that differ would show with the first request about the call, much later."""
+    elsewhere = FakeTransceiver(FIRST, key=Key(1, bytes(32)))
+    calls, _ = await core(elsewhere)
+    failed = await refused(calls.create(OFFER, "plain"))
+    assert (failed.status, failed.code) == (502, "transceiver_error")
+    assert "keys_file" in str(failed)
 
 
 async def test_three_silent_ones_are_enough() -> None:

@@ -69,6 +69,7 @@ def test_a_self_signed_certificate_lies_in_the_state_directory() -> None:
         ('listen = "8080"' + CONFIG, "'8080' is no address"),
         ('tls_self_signed = ["a b"]' + CONFIG, "'a b' is no host name"),
         ('liste = "x"' + CONFIG, "liste: unknown key"),
+        ('trusted_proxies = ["::/0"]' + CONFIG, "give the addresses of your proxies"),
         ('tls_self_signed = ["a"]\ntls = {cert = "/c", key = "/k"}' + CONFIG, "keep one of them"),
         (CONFIG.replace("control-token-of-the-tests", "a b"), "control_token = <hidden>"),
         (CONFIG.replace("/nowhere/route.keys", "route.keys"), "write the whole path"),

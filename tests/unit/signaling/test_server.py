@@ -62,6 +62,14 @@ def test_check_opens_the_geoip_file(text: str, tmp_path: Path) -> None:
         check(config)
 
 
+@pytest.mark.parametrize("option", ["bogus=1", "protocol=9", "socket_timeout=x", "retry=1"])
+def test_check_reads_the_options_of_redis(text: str, option: str) -> None:
+    redis = f'redis = "redis://:pass-word-1@127.0.0.1/0?{option}"\n'
+    with pytest.raises(StartError, match=r"redis: .*take it out") as caught:
+        check(configuration(redis + text))
+    assert "pass-word-1" not in str(caught.value)
+
+
 def test_the_password_of_redis_is_a_secret_in_both_its_forms() -> None:
     config = configuration('redis = "redis://:pass%40word-1@127.0.0.1/0"' + CONFIG)
     assert {"pass%40word-1", "pass@word-1", CONTROL_TOKEN} <= set(secrets_of(config))
@@ -88,16 +96,19 @@ def test_listen_takes_only_a_listening_socket() -> None:
 def test_the_log_hides_the_control_token(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.StringIO()
     monkeypatch.setattr(sys, "stderr", written)
-    root = logging.getLogger()
+    root, libraries = logging.getLogger(), logging.root.manager.loggerDict
     handlers, level = root.handlers[:], root.level
+    levels = {name: logging.getLogger(name).level for name in libraries}
     try:
         configure_log(configuration(), logging.DEBUG)
         logging.getLogger("x").debug("sent %s", CONTROL_TOKEN)
+        assert not logging.getLogger("httpx").isEnabledFor(logging.INFO)
     finally:
         root.handlers[:] = handlers
         root.setLevel(level)
+        for name in tuple(libraries):
+            logging.getLogger(name).setLevel(levels.get(name, logging.NOTSET))
     assert "sent [hidden]" in written.getvalue()
-    assert not logging.getLogger("httpx").isEnabledFor(logging.INFO)
 
 
 @contextlib.contextmanager

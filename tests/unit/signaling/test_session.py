@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signaling.refusal import Refused
-from signaling.session import MAX_SESSION, read_session
+from signaling.session import MAX_DEPTH, MAX_SESSION, read_session
 
 
 def test_is_handed_on_as_it_is() -> None:
@@ -25,8 +25,10 @@ def test_the_model_of_the_query_is_for_a_session_without_one() -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        b'{"x": ' + b"[" * MAX_DEPTH + b"]" * MAX_DEPTH + b"}",
         *(b"", b"{", b"[]", b"null", b"\xff", b"[" * 60_000, b'{"x": NaN}', b'{"x": "\\ud800"}'),
         b'{"x": -1e999}',
+        b'{"x": -1' + b"0" * 309 + b"}",
         b'{"x": "' + b"y" * MAX_SESSION + b'"}',
     ],
 )

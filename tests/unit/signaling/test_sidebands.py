@@ -61,6 +61,7 @@ async def test_follows_a_call_with_the_token_on_behalf_of_its_subject(
         (429, "nonsense", "too_many_sidebands", "the call has enough sidebands"),
         (401, "{}", "transceiver_error", "answered 401 to a sideband"),
         (307, "", "transceiver_error", "answered 307 to a sideband"),
+        (404, "[" * 100_000, "call_not_found", "there is no call"),
         (500, "[]", "transceiver_error", "answered 500 to a sideband"),
     ],
 )

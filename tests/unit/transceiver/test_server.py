@@ -95,6 +95,24 @@ def test_a_drained_process_ends_with_its_last_call(tmp_path: Path) -> None:
     assert "reason=hangup" in watched(process, scenario)
 
 
+def test_a_call_that_ends_while_draining_takes_no_other_with_it(tmp_path: Path) -> None:
+    vip = f"127.0.0.1:{free_port()}"
+    process = subprocess.Popen(command(tmp_path, vip), stderr=subprocess.PIPE, text=True)
+
+    async def scenario() -> None:
+        async with remote(vip) as live, connected(live) as one, connected(live) as other:
+            process.send_signal(signal.SIGTERM)
+            assert (await live.http.delete(f"/v1/calls/{one.call_id}")).status_code == 204
+            heard = other.frames
+            await until(lambda: other.frames > heard + 50, 20)
+            assert (await live.show(other.call_id))["state"] == "connected"
+            assert process.poll() is None
+            assert (await live.http.delete(f"/v1/calls/{other.call_id}")).status_code == 204
+            await until(lambda: process.poll() is not None, 20)
+
+    assert watched(process, scenario).count("reason=hangup") == 2
+
+
 def watched(process: subprocess.Popen[str], scenario: Callable[[], Awaitable[None]]) -> str:
     """The log of `process`, which has to end well within `scenario`."""
     try:

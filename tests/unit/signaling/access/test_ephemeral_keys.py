@@ -130,6 +130,7 @@ GOOD: dict[str, Any] = {"subject": "a", "expires": int(NOW) + 9, "session": {}, 
         json.dumps(GOOD | {"session": 5}).encode(),
         json.dumps(GOOD | {"expires": "soon"}).encode(),
         json.dumps(GOOD | {"expires": None}).encode(),
+        json.dumps(GOOD | {"expires": float("inf")}).encode(),
     ],
 )
 async def test_what_others_wrote_is_no_key(value: bytes) -> None:

@@ -1,3 +1,4 @@
+import functools
 from typing import Any
 
 import httpx
@@ -8,6 +9,7 @@ from openai.types.beta.realtime import SessionCreateResponse
 from openai.types.realtime import ClientSecretCreateResponse
 
 from signaling.access.api_keys import digest_of
+from signaling.session import MAX_DEPTH
 from tests.unit.signaling.fake_transceiver import CONFIG, OFFER, FakeTransceiver, signaling
 
 pytestmark = pytest.mark.anyio
@@ -30,6 +32,7 @@ SESSION: dict[str, Any] = {
     "tool_choice": "auto",
     "max_output_tokens": "inf",
 }
+DEEP: dict[str, Any] = functools.reduce(lambda inner, _: {"x": inner}, range(MAX_DEPTH + 1), {})
 BETA: dict[str, Any] = {"model": "m", "modalities": ["text", "audio"], "voice": "alloy"}
 
 
@@ -163,6 +166,8 @@ async def test_a_preflight_needs_no_key() -> None:
         ([], None),
         ({"expire_after": {}}, None),
         ({"session": []}, "session"),
+        ({"session": DEEP}, "session"),
+        ({"session": {"x": 10**309}}, "session"),
         ({"session": {"type": "x"}}, "session.type"),
         ({"session": {"type": ["realtime"]}}, "session.type"),
         ({"expires_after": 60}, "expires_after"),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signaling.faces.form import MAX_PARTS, read_form
+from signaling.faces.form import MAX_HEAD, MAX_PARTS, read_form
 from signaling.refusal import Refused
 
 KIND = "multipart/form-data; boundary=xyz"
@@ -40,6 +40,13 @@ def test_parts_with_and_without_types() -> None:
     ("body", "kind"),
     [
         pytest.param(b"v=0", KIND, id="no_parts"),
+        pytest.param(END, KIND + ";" * MAX_HEAD, id="long_type"),
+        pytest.param(END, "multipart/form-data; boundary*=x; boundary*0=y", id="pieces_of_type"),
+        pytest.param(END, "multipart/form-data; boundary*=idna'x'%ff", id="no_text"),
+        pytest.param(part(NAMED % (";" * MAX_HEAD), b"x") + END, KIND, id="long_head"),
+        pytest.param(
+            part("Content-Disposition: a; name*=a; name*0=b", b"x") + END, KIND, id="pieces"
+        ),
         pytest.param(b"", KIND, id="empty"),
         pytest.param(part(NAMED % "sdp", b"x") + END, "multipart/form-data", id="no_boundary"),
         pytest.param(part(NAMED % "sdp", b"x"), KIND, id="cut_off"),

@@ -195,7 +195,7 @@ async def test_the_owner_is_gone(method: str, suffix: str) -> None:
 async def test_503_says_why_and_when_to_come_again(config: str, full: bool, code: str) -> None:
     fake = FakeTransceiver()
     if full:
-        fake.refusals["create"] = error(503, "full", "no slot", **{"Retry-After": "11"})
+        fake.refusals["create"] = error(503, "overloaded", "no slot", **{"Retry-After": "11"})
     _, client = await signaling(fake, config=config)
     reply = await client.post(CALLS, content=OFFER, headers=SDP)
     assert (reply.status_code, reply.json()["error"]["code"]) == (503, code)

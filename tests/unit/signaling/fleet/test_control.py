@@ -74,6 +74,7 @@ async def test_retry_after_is_kept_within_reason(header: str, seconds: int) -> N
         (201, b'{"id": "rtc_x", "answer": "v=0"}'),
         (201, json.dumps({"id": ID.render(), "answer": 1}).encode()),
         (201, b"\xff"),
+        *((status, b"[" * 100_000) for status in (201, 400)),
     ],
 )
 async def test_nonsense_is_a_transceiver_error(status: int, content: bytes) -> None:
@@ -111,6 +112,7 @@ async def test_unreachable_shows_the_endpoint_and_no_secret() -> None:
         (b'{"reason": "a\\nline of its own"}', "status 503"),
         (b'{"reason": 7}', "status 503"),
         (b"[]", "status 503"),
+        (b"[" * 100_000, "status 503"),
     ],
 )
 async def test_why_it_is_not_ready(body: bytes, reason: str) -> None:
@@ -133,5 +135,11 @@ async def test_readiness() -> None:
     assert await control.readiness(ENDPOINT) == Readiness(False, 0.4, "status 503")
     silent = await control.readiness(("10.2.0.9", 5000))
     assert silent == Readiness(False, reason="unreachable")
-    for body in (b"", b"[]", b'{"calls": "x", "capacity": 1}', b'{"calls": 1, "capacity": 0}'):
+    for body in (
+        b"",
+        b"[]",
+        b"[" * 100_000,
+        b'{"calls": "x", "capacity": 1}',
+        b'{"calls": 1, "capacity": 0}',
+    ):
         assert await answering(200, body).readiness(ENDPOINT) == Readiness(True)

@@ -1,5 +1,7 @@
 import asyncio
 import contextlib
+import socket
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
@@ -89,6 +91,7 @@ async def test_what_goes_out_and_what_comes_back() -> None:
     [
         (HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n", b"abc"),
         (b"HTTP/1.1 204 No Content\r\n\r\n", b""),
+        (b"HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n" + OK, b"ok"),
     ],
 )
 async def test_answers_end_as_http_says(answer: bytes, content: bytes) -> None:
@@ -195,11 +198,12 @@ async def test_an_answer_that_nobody_asked_for_ends_the_connection(noticed: bool
     [
         b"",
         b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n",
         HEAD + b"A: " + b"b" * MAX_REPLY + b"\r\n\r\n",
         HEAD + f"Content-Length: {MAX_REPLY}\r\n\r\n".encode() + bytes(MAX_REPLY),
     ],
 )
-async def test_no_answer_and_no_good_one(answer: bytes) -> None:
+async def test_no_answer_and_no_good_one(answer: bytes, caplog: pytest.LogCaptureFixture) -> None:
     async with serving(answer, OK) as server:
         http = ControlHttp()
         with pytest.raises(NoReply, match="ConnectionError"):
@@ -207,6 +211,7 @@ async def test_no_answer_and_no_good_one(answer: bytes) -> None:
         assert (await ask(http, server)).content == b"ok"
         http.close()
     assert len(server.connections) == 2
+    assert not caplog.records
 
 
 async def test_half_an_answer_is_none() -> None:
@@ -228,6 +233,37 @@ async def test_silence_is_no_reply_and_its_connection_is_not_used_again() -> Non
         await ask(http, server)
         http.close()
     assert len(server.connections) == 2
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio", ("asyncio", {"use_uvloop": True})])
+async def test_an_answer_that_came_while_we_were_busy_is_in_time(anyio_backend: object) -> None:
+    timeout_s = 0.1
+    listening = socket.create_server(("127.0.0.1", 0))
+    http = ControlHttp()
+    endpoint = listening.getsockname()
+    asking = asyncio.create_task(
+        http.ask("GET", endpoint, "/", headers={}, content=b"", timeout_s=timeout_s)
+    )
+    peer, _ = await asyncio.to_thread(listening.accept)
+    with listening, peer:
+        await asyncio.to_thread(peer.recv, 1024)
+        peer.sendall(OK)
+        time.sleep(3 * timeout_s)  # noqa: ASYNC251  # nothing else has its turn meanwhile
+        assert (await asking).content == b"ok"
+        http.close()
+
+
+async def test_whoever_waits_for_a_connection_waits_as_long_only() -> None:
+    async with serving(None) as server:
+        http = ControlHttp(connections=1)
+        first = asyncio.create_task(ask(http, server))
+        await server.asked.wait()
+        with pytest.raises(NoReply, match="TimeoutError"):
+            await http.ask("GET", server.endpoint, "/", headers={}, content=b"", timeout_s=0.05)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        assert not http._ways
+        http.close()
 
 
 async def test_whoever_gives_up_leaves_no_answer_to_the_next() -> None:

@@ -44,6 +44,14 @@ async def test_refresh_tells_changes_once() -> None:
     assert [(each.ready, each.load) for each in seen] == [(True, 0.3), (False, 0.3)]
 
 
+async def test_one_that_was_never_ready_is_told_with_its_reason() -> None:
+    fake, seen = FakeTransceiver(ready=False), list[Transceiver]()
+    asked = registry(fake, seen)
+    await asked.refresh()
+    await asked.refresh()
+    assert [(each.ready, each.reason) for each in seen] == [(False, "status 503")]
+
+
 async def test_out_holds_until_the_next_refresh() -> None:
     asked = registry(FakeTransceiver(), [])
     await asked.refresh()
@@ -56,8 +64,12 @@ async def test_out_holds_until_the_next_refresh() -> None:
 async def test_run_keeps_asking_until_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("signaling.fleet.registry.INTERVAL_S", 0.01)
     fake, changed = FakeTransceiver(ready=False), asyncio.Event()
-    control = Control(fleet(fake))
-    asked = Registry(control, [ENDPOINT], CLUSTERS, lambda transceiver: changed.set())
+
+    def told(transceiver: Transceiver) -> None:
+        if transceiver.ready:
+            changed.set()
+
+    asked = Registry(Control(fleet(fake)), [ENDPOINT], CLUSTERS, told)
     running = asyncio.create_task(asked.run())
     await asyncio.sleep(0.05)
     assert not changed.is_set()
