@@ -4,7 +4,7 @@ PYTEST := $(PYTHON) -m pytest
 SOURCES := relayctl transceiver signaling tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-bench up down demo figures bench bench-media bench-signaling conversations siege fuzz test-kernels test-interop test lint format test-unit test-transceiver test-kernel test-hostile test-path test-lab test-browser lock clean
+.PHONY: help setup setup-bench up down demo figures bench bench-media bench-signaling conversations siege fuzz test-kernels test-interop test lint format test-unit test-transceiver test-kernel test-hostile test-path test-fleet test-lab test-browser lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,7 +56,7 @@ test-interop: setup ## real clients, unchanged, against the services; build/test
 
 test: setup lint ## trust it: everything below
 	$(MAKE) -j5 --output-sync=target test-hostile test-path test-transceiver test-unit test-kernel # at once: none measures time
-	$(MAKE) test-lab test-browser
+	$(MAKE) -j3 --output-sync=target test-lab test-browser test-fleet # in real time, and mostly waiting
 
 lint: setup ## style, types, import directions
 	$(PYTHON) -m ruff check $(SOURCES)
@@ -89,8 +89,13 @@ PATH_TESTS := $(wildcard tests/lab/test_siege_*.py) $(addprefix tests/lab/test_,
 test-path: ## the relay between clients, endpoints and attackers, in network namespaces (root)
 	LAB_PREFIX=fp- $(PYTEST) -q -m "not slow" $(PATH_TESTS)
 
+FLEET := $(addprefix tests/lab/test_,registry.py steering.py secrets.py phantom_calls.py)
+
+test-fleet: ## signaling with Redis, regions, keys and strangers, in network namespaces (root)
+	LAB_PREFIX=fg- $(PYTEST) -q $(FLEET)
+
 test-lab: ## end to end in network namespaces, both datapaths (root)
-	$(PYTEST) -q tests/lab $(addprefix --ignore=,$(HOSTILE) $(PATH_TESTS))
+	$(PYTEST) -q tests/lab $(addprefix --ignore=,$(HOSTILE) $(PATH_TESTS) $(FLEET))
 
 test-browser: ## Chromium, Firefox and other people's clients end to end (root)
 	$(PYTEST) -q -m "not slow" tests/browser tests/interop
