@@ -89,9 +89,9 @@ PATH_TESTS := $(wildcard tests/lab/test_siege_*.py) $(addprefix tests/lab/test_,
 test-path: ## the relay between clients, endpoints and attackers, in network namespaces (root)
 	LAB_PREFIX=fp- $(PYTEST) -q -m "not slow" $(PATH_TESTS)
 
-FLEET := $(addprefix tests/lab/test_,registry.py steering.py secrets.py phantom_calls.py)
+FLEET := $(addprefix tests/lab/test_,registry.py steering.py secrets.py phantom_calls.py faces.py)
 
-test-fleet: ## signaling with Redis, regions, keys and strangers, in network namespaces (root)
+test-fleet: ## signaling with Redis, regions, keys, strangers and its faces, in network namespaces (root)
 	LAB_PREFIX=fg- $(PYTEST) -q $(FLEET)
 
 test-lab: ## end to end in network namespaces, both datapaths (root)
