@@ -165,7 +165,7 @@ async def _http_exception(request: Request, error: Exception) -> JSONResponse:
         refused = Refused(Code.METHOD_NOT_ALLOWED, f"{request.method} is not for this path")
         headers["Allow"] = ", ".join(_methods(request))
     else:
-        refused = Refused(Code.NO_SUCH_ROUTE, "nothing is served at this path")
+        refused = Refused(Code.NO_SUCH_ROUTE, "nothing is served at this path; see /openapi.json")
     return JSONResponse(refused.body(), refused.status, headers)
 
 

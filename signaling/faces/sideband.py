@@ -82,7 +82,7 @@ async def _pump(socket: WebSocket, owner: ClientConnection, call: str) -> None:
         log.info("call %s has a sideband", call)
         code = await _until_done(_down(owner, socket), _up(socket, owner))
     finally:
-        log.info("call %s has a sideband less, close=%s", call, code)
+        log.info("call %s lost a sideband, close=%s", call, code)
         await owner.close()
     if code is not None:
         with contextlib.suppress(TimeoutError, WebSocketDisconnect, RuntimeError):

@@ -1,3 +1,4 @@
+import pydantic
 import pytest
 
 from relayctl.wire.settings import Endpoint, Settings, SettingsError, load
@@ -12,6 +13,7 @@ class Service(Settings):
     name: str = "a"
     limit: int = 3
     share: float = 0.5
+    ratio: float = pydantic.Field(default=1.0, ge=0, lt=2)
     control_token: int = 0
     vip: tuple[Vip, ...] = ()
 
@@ -50,6 +52,8 @@ def test_environment_reaches_sections_and_lists() -> None:
         ("[[vip]]\nid = 1\nlimit = 1", r"vip\[0\].limit: unknown key; check"),
         ("share = nan", "share = nan: is no finite number; write digits"),
         ("share = inf", "share = inf: is no finite number"),
+        ("ratio = -1", r"ratio = -1: is too small; write 0.0 or more"),
+        ("ratio = 3", r"ratio = 3: is too large; write less than 2.0"),
         ("[[vip]]\nid = 1", r"vip\[0\].public: missing"),
         ("[[vip]]\nid = 1\npublic = 'here'", r"vip\[0\].public = 'here': 'here' is no address"),
         ("[[vip]]\nid = 1\npublic = 5", r"vip\[0\].public = 5: want text of the form"),
