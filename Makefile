@@ -4,7 +4,7 @@ PYTEST := $(PYTHON) -m pytest
 SOURCES := relayctl transceiver signaling tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-bench up down demo figures bench bench-media bench-signaling conversations siege fuzz test-kernels test-interop test lint format test-unit test-transceiver test-kernel test-hostile test-path test-fleet test-lab test-browser lock clean
+.PHONY: help setup setup-bench up down demo figures bench bench-media bench-signaling conversations siege chaos soak fuzz test-kernels test-interop test lint format test-unit test-transceiver test-kernel test-hostile test-path test-fleet test-lab test-browser lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,12 @@ bench-signaling: setup ## measure: from an offer to sound, offers per second, ab
 
 fuzz: setup ## the program against the model, FRAMES=1000000 SEED=; then the codecs, SECONDS=60 each; build/fuzz/report.json
 	@$(PYTHON) -m tests.fuzz.run $(if $(FRAMES),--frames $(FRAMES)) $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
+
+chaos: setup ## break it: every fault beside a control run, with live calls and browsers; build/chaos/report.json, docs/chaos (15 minutes; steps the clock of this machine unless CLOCK=keep)
+	@$(PYTHON) -m tests.chaos.run $(ONLY)
+
+soak: setup ## wear it: 20 minutes of calls and random faults; build/soak/report.json and a plot (SECONDS=)
+	@$(PYTHON) -m tests.soak.run $(if $(SECONDS),--seconds $(SECONDS))
 
 test-kernels: setup ## load, attach and test on stock Debian kernels in QEMU; build/test-kernels/report.json
 	@$(PYTHON) -m tests.kernels.run $(if $(KERNEL),--kernel $(KERNEL))

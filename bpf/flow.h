@@ -26,7 +26,7 @@ struct flow_key_v6 {
    re-points a flow, and deletes it; between the two only this program changes it, in place. */
 struct flow {
     u64 token;        /* first 8 characters of the route token, as in the packet; 0 = unknown */
-    __be32 host;      /* the endpoint's address; the last word of it, if the cluster is IPv6 */
+    __be32 host;      /* the endpoint's address, IPv6: its last word; FLOW_TO_PEER: a slot */
     __be16 port;      /* the endpoint's port */
     u16 cluster;      /* id of the endpoint's cluster */
     u16 nexthop_in;   /* index into `nexthops`, towards the endpoint; 0 is never valid */
@@ -47,6 +47,18 @@ struct flow {
 };
 
 #define FLOW_CONFIRMED 0x01 /* the endpoint sent something other than STUN */
+#define FLOW_TO_PEER   0x02 /* packets go by a peer relay */
+
+/* Where the packets of a peer relay's slot go: to itself, or to who stands in for it. */
+struct peer {
+    struct address address;
+    u16 nexthop; /* index into `nexthops` */
+    u8 valid;    /* 0: nobody lives who could take them, punt */
+    u8 zeros[5];
+};
+
+#define PEER_BACK  256 /* first slot of the way back to who delivered a client's packet */
+#define PEER_SLOTS 512
 
 /* Where a redirected packet goes next. User space keeps it current. */
 struct nexthop {
@@ -84,3 +96,4 @@ _Static_assert(sizeof(struct flow_key_v4) == 8, "relayctl/flow.py: KEY_V4");
 _Static_assert(sizeof(struct flow_key_v6) == 24, "relayctl/flow.py: KEY_V6");
 _Static_assert(sizeof(struct flow) == 72, "relayctl/flow.py: VALUE");
 _Static_assert(sizeof(struct nexthop) == 36, "relayctl/datapath/base.py: NEXTHOP");
+_Static_assert(sizeof(struct peer) == 24, "relayctl/datapath/base.py: PEER");

@@ -14,7 +14,12 @@
      INNER_V4(ADDRESS), INNER_V6(ADDRESS): where endpoints send to; one of each family or none
      INNER_PORT_BASE, INNER_PORTS
      ALLOW_INNER_CLIENTS     1: clients may be inside the allowed networks (labs)
-     TRANSPARENT             1: endpoints see their clients' addresses, without SPP */
+     TRANSPARENT             1: endpoints see their clients' addresses, without SPP
+     HAS_PEERS               1: there are peer relays
+     PEERS_V4(PEER)          PEER(id, inner address) ...
+     PEERS_V6(PEER)          the same with four words
+     FOREIGN_V4(VIP)         VIP(id, public address, public port, does `peer` serve it?) ...
+     FOREIGN_V6(VIP)         the same with four words */
 #pragma once
 
 #include "packet.h"
@@ -217,6 +222,40 @@ static __always_inline u32 legs_of_interface(u32 ifindex, u32 tags)
         return legs;
     INTERFACES(INTERFACE)
 #undef INTERFACE
+    return 0;
+}
+
+/* Id of the peer relay with this address; 0: nobody's. */
+static __always_inline u8 peer_at(const struct address *address, bool is_v6)
+{
+#define PEER(number, inner)           \
+    if (is_v4(address, is_v6, inner)) \
+        return number;
+    PEERS_V4(PEER)
+#undef PEER
+#define PEER(number, a, b, c, d)                \
+    if (is_v6 && is_words(address, a, b, c, d)) \
+        return number;
+    PEERS_V6(PEER)
+#undef PEER
+    return 0;
+}
+
+/* Id of a VIP that peer relays serve and we do not, if `peer` does; `peer` 0 is an endpoint, which
+   may answer for any of them. 0: none. */
+static __always_inline u16 foreign_vip(const struct address *address, bool is_v6, __be16 port,
+                                       u8 peer)
+{
+#define VIP(number, public_ip, public_udp, is_served)                                   \
+    if (is_v4(address, is_v6, public_ip) && port == bpf_htons(public_udp) && is_served) \
+        return number;
+    FOREIGN_V4(VIP)
+#undef VIP
+#define VIP(number, a, b, c, d, public_udp, is_served)                                        \
+    if (is_v6 && port == bpf_htons(public_udp) && is_words(address, a, b, c, d) && is_served) \
+        return number;
+    FOREIGN_V6(VIP)
+#undef VIP
     return 0;
 }
 

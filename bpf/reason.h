@@ -73,7 +73,10 @@
     /* From an endpoint to a client that has no flow with it. */                                \
     REASON(DROP_REPLY_WITHOUT_FLOW, 30, XDP_DROP)                                               \
     /* Reply that only the kernel could carry, and would under the endpoint's own address. */   \
-    REASON(DROP_REPLY_NOT_CARRIED, 31, XDP_DROP)
+    REASON(DROP_REPLY_NOT_CARRIED, 31, XDP_DROP)                                                \
+    /* Peer relays */                                                                           \
+    /* A peer's packet whose flow goes by a peer: it would go in circles. */                    \
+    REASON(DROP_PEER_LOOP, 32, XDP_DROP)
 
 enum reason {
 #define REASON(name, number, action) name = number,

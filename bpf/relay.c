@@ -21,6 +21,9 @@ BPF_TABLE_PINNED("array", int, struct route_key, keys, 32, PINS "/keys");
 BPF_TABLE_PINNED("array", int, struct control, control, 1, PINS "/control");
 BPF_TABLE_PINNED("percpu_array", int, u64, reasons, REASON_COUNTERS, PINS "/reasons");
 BPF_TABLE_PINNED("percpu_array", int, struct budget, budgets, BUDGET_SLOTS, PINS "/budgets");
+#if HAS_PEERS
+BPF_TABLE_PINNED("array", int, struct peer, peers, PEER_SLOTS, PINS "/peers");
+#endif
 BPF_XDP_REDIRECT_MAP("devmap:" PINS "/egress", int, egress, 64);
 BPF_ARRAY(clock, u64, 1); /* unit << 32 | the tick from which on it may be another */
 
@@ -29,7 +32,7 @@ BPF_ARRAY(clock, u64, 1); /* unit << 32 | the tick from which on it may be anoth
 #define FIRST_BUDGET   24000
 #define TOKEN_SHARE    16 /* of FIRST_BUDGET, for one token */
 #define ORPHAN_BUDGET  2000
-#define ORPHAN_SHARE   4 /* for one client address */
+#define ORPHAN_SHARE   64 /* for one client address: all behind one NAT may move at once */
 #define RETURN_BUDGET  10000
 #define RETURN_SHARE   2000 /* for one endpoint */
 #define ODD_BUDGET     200
@@ -181,8 +184,27 @@ static __always_inline enum reason punt_request(const struct token *token, enum 
     return spend(PUNT_FIRST, FIRST_BUDGET, now) ? punted : DROP_FIRST_BUDGET;
 }
 
+/* Where a slot leads; NULL: nowhere. */
+static __always_inline struct peer *peer_of(u32 slot)
+{
+#if HAS_PEERS
+    int index = slot;
+    struct peer *peer = peers.lookup(&index);
+    return peer && peer->valid ? peer : 0;
+#else
+    return 0;
+#endif
+}
+
+static __always_inline bool is_to_peer(const struct flow *flow)
+{
+    return HAS_PEERS && flow->flags & FLOW_TO_PEER;
+}
+
 static __always_inline bool is_route_of(const struct flow *flow, const struct route *route)
 {
+    if (is_to_peer(flow)) /* the peer judges which endpoint it is */
+        return route->cluster == flow->cluster;
     return route->host == flow->host && route->port == flow->port &&
            route->cluster == flow->cluster;
 }
@@ -238,17 +260,48 @@ static __always_inline bool is_awaited_answer(const struct packet *packet, struc
     return true;
 }
 
+/* What a client sends, whoever delivered it: admitted, stamped and counted. FORWARD: send it on. */
+static __always_inline enum reason from_client(const struct packet *packet, struct flow *flow,
+                                               const struct address *client, __be16 port, u32 now)
+{
+    if (!flow && is_bad_source(client, packet->is_v6, port))
+        return DROP_BAD_SOURCE;
+    if (is_stun(packet, STUN_BINDING_REQUEST)) {
+        enum reason reason = admit_request(packet, flow, now);
+        if (reason != FORWARD)
+            return reason;
+    }
+    if (!flow)
+        return orphan(packet, client, now);
+
+    flow->seen_up = now;
+    flow->packets_up += 1;
+    flow->bytes_up += packet->payload_length;
+    if (!flow->ssrc)
+        flow->ssrc = ssrc_of(packet);
+    return is_awaited_answer(packet, flow, now) ? PUNT_ANSWER : FORWARD;
+}
+
 static __always_inline enum reason forward_spp(struct xdp_md *ctx, const struct packet *packet,
                                                const struct vip *vip, const struct flow *flow,
                                                u32 now)
 {
     struct address endpoint = mapped(flow->host);
-    const bool to_v6 = v6_prefix(flow->cluster, &endpoint);
+    bool to_v6 = v6_prefix(flow->cluster, &endpoint);
+    u16 index = flow->nexthop_in;
     endpoint.word[3] = flow->host;
+    if (is_to_peer(flow)) {
+        struct peer *peer = peer_of(bpf_ntohl(flow->host) % PEER_BACK);
+        if (!peer)
+            return punt_nexthop(now);
+        endpoint = peer->address;
+        to_v6 = !is_mapped(&endpoint);
+        index = peer->nexthop;
+    }
     if (to_v6 && !packet->udp->check) /* none is not allowed there: the kernel computes it */
         return punt_odd(now);
     u32 grown = packet->ip_length + SPP_SIZE + header_length(to_v6) - header_length(packet->is_v6);
-    struct nexthop *nexthop = nexthop_for(flow->nexthop_in, grown);
+    struct nexthop *nexthop = nexthop_for(index, grown);
     if (!nexthop)
         return punt_nexthop(now);
     bool is_pushed = to_v6 ? push_spp(ctx, packet, vip, flow, &endpoint, true, nexthop)
@@ -276,23 +329,9 @@ static __always_inline enum reason outer_leg(struct xdp_md *ctx, const struct pa
 {
     struct address client = source_of(packet);
     struct flow *flow = flow_of(&client, packet->is_v6, packet->udp->source, vip->id);
-    if (!flow && is_bad_source(&client, packet->is_v6, packet->udp->source))
-        return DROP_BAD_SOURCE;
-    if (is_stun(packet, STUN_BINDING_REQUEST)) {
-        enum reason reason = admit_request(packet, flow, now);
-        if (reason != FORWARD)
-            return reason;
-    }
-    if (!flow)
-        return orphan(packet, &client, now);
-
-    flow->seen_up = now;
-    flow->packets_up += 1;
-    flow->bytes_up += packet->payload_length;
-    if (!flow->ssrc)
-        flow->ssrc = ssrc_of(packet);
-    if (is_awaited_answer(packet, flow, now))
-        return PUNT_ANSWER;
+    enum reason reason = from_client(packet, flow, &client, packet->udp->source, now);
+    if (reason != FORWARD || !flow)
+        return reason;
     return TRANSPARENT ? forward_transparent(ctx, packet, flow, now)
                        : forward_spp(ctx, packet, vip, flow, now);
 }
@@ -300,6 +339,11 @@ static __always_inline enum reason outer_leg(struct xdp_md *ctx, const struct pa
 static __always_inline bool is_from_endpoint(const struct packet *packet, const struct flow *flow)
 {
     struct address endpoint = {};
+    if (is_to_peer(flow)) {
+        struct peer *peer = peer_of(bpf_ntohl(flow->host) % PEER_BACK);
+        struct address sender = source_of(packet);
+        return peer && flow->port == packet->udp->source && is_same(&peer->address, &sender);
+    }
     bool is_v6 = v6_prefix(flow->cluster, &endpoint);
     if (is_v6 != packet->is_v6 || flow->port != packet->udp->source)
         return false;
@@ -319,6 +363,62 @@ static __always_inline void count_return(struct flow *flow, u32 bytes, const u8 
         flow->flags |= FLOW_CONFIRMED;
 }
 
+/* Between a peer relay and an endpoint: SPP stays. */
+static __always_inline enum reason pass_on(struct xdp_md *ctx, const struct packet *packet,
+                                           const struct address *to, __be16 to_port,
+                                           const struct flow *flow, u16 index, enum reason reason,
+                                           u32 now)
+{
+    const bool to_v6 = !is_mapped(to);
+    if (to_v6 && !packet->udp->check)
+        return punt_odd(now);
+    u32 length = packet->ip_length + header_length(to_v6) - header_length(packet->is_v6);
+    struct nexthop *nexthop = nexthop_for(index, length);
+    if (!nexthop)
+        return punt_nexthop(now);
+    __be16 sport = flow->sport;
+    bool is_passed = to_v6 ? pass_on_spp(ctx, packet, to, to_port, sport, true, nexthop)
+                           : pass_on_spp(ctx, packet, to, to_port, sport, false, nexthop);
+    return is_passed ? redirect(nexthop, reason) : DROP_HEADROOM;
+}
+
+/* A client packet that a peer relay delivers, for one of its VIPs. */
+static __always_inline enum reason from_peer(struct xdp_md *ctx, const struct packet *packet,
+                                             const struct spp *spp, u8 peer, struct flow *flow,
+                                             u32 now)
+{
+    struct address client = read_address(&spp->client);
+    struct packet inside = *packet;
+    inside.payload += SPP_SIZE;
+    inside.payload_length -= SPP_SIZE;
+    inside.is_v6 = !is_mapped(&client);
+    if (flow && is_to_peer(flow))
+        return DROP_PEER_LOOP;
+    enum reason reason = from_client(&inside, flow, &client, spp->client_port, now);
+    if (reason != FORWARD || !flow)
+        return reason;
+    if (flow->back != peer)
+        flow->back = peer;
+    struct address endpoint = mapped(flow->host);
+    v6_prefix(flow->cluster, &endpoint);
+    endpoint.word[3] = flow->host;
+    return pass_on(ctx, packet, &endpoint, flow->port, flow, flow->nexthop_in, FORWARD, now);
+}
+
+/* An endpoint's answer to the client of a peer relay. */
+static __always_inline enum reason to_peer(struct xdp_md *ctx, const struct packet *packet,
+                                           const struct spp *spp, struct flow *flow, u32 now)
+{
+    if (!flow || !is_from_endpoint(packet, flow))
+        return punt_return(packet, now);
+    struct peer *peer = flow->back ? peer_of(PEER_BACK + flow->back) : 0;
+    if (!peer)
+        return punt_return(packet, now);
+    count_return(flow, packet->payload_length - SPP_SIZE, (void *)(spp + 1), now);
+    struct address to = peer->address;
+    return pass_on(ctx, packet, &to, flow->sport, flow, peer->nexthop, RETURN, now);
+}
+
 static __always_inline enum reason return_spp(struct xdp_md *ctx, const struct packet *packet,
                                               u32 now)
 {
@@ -326,14 +426,21 @@ static __always_inline enum reason return_spp(struct xdp_md *ctx, const struct p
     if (!spp)
         return DROP_NOT_SPP;
     struct address sender = source_of(packet);
-    if (!is_allowed(&sender, packet->is_v6, 0))
+    u8 peer = HAS_PEERS ? peer_at(&sender, packet->is_v6) : 0;
+    if (peer ? !is_inner_port(packet->udp->source) : !is_allowed(&sender, packet->is_v6, 0))
         return DROP_NOT_AN_ENDPOINT;
     struct address client = read_address(&spp->client), proxy = read_address(&spp->proxy);
     const bool to_v6 = !is_mapped(&client);
-    struct vip vip;
-    if (!vip_by_public(&proxy, to_v6, spp->proxy_port, &vip))
+    struct vip vip = {};
+    bool is_ours = vip_by_public(&proxy, to_v6, spp->proxy_port, &vip);
+    if (HAS_PEERS && !is_ours)
+        vip.id = foreign_vip(&proxy, to_v6, spp->proxy_port, peer);
+    if (!is_ours && (!HAS_PEERS || !vip.id))
         return DROP_FOREIGN_VIP;
     struct flow *flow = flow_of(&client, to_v6, spp->client_port, vip.id);
+    if (HAS_PEERS && !is_ours)
+        return peer ? from_peer(ctx, packet, spp, peer, flow, now)
+                    : to_peer(ctx, packet, spp, flow, now);
     if (!flow || !is_from_endpoint(packet, flow))
         return punt_return(packet, now);
 

@@ -274,6 +274,40 @@ static __always_inline bool strip_spp(struct xdp_md *ctx, const struct packet *p
     return write_headers(ctx, nexthop, &envelope, outer_tag, inner_tag, 0);
 }
 
+/* An inner-leg packet on, from one port of ours, with all that is behind its headers: between a
+   peer relay and an endpoint. The checksum changes by addresses and ports alone. False: no head
+   room or no such frame; unmodified. */
+static __always_inline bool pass_on_spp(struct xdp_md *ctx, const struct packet *packet,
+                                        const struct address *to, __be16 to_port, __be16 sport,
+                                        const bool to_v6, const struct nexthop *nexthop)
+{
+    const bool from_v6 = packet->is_v6;
+    struct udphdr *udp = packet->udp;
+    struct address was_from = source_of(packet), was_to = destination_of(packet);
+    struct envelope envelope = {
+        .source = inner_address(to_v6),
+        .destination = *to,
+        .source_port = sport,
+        .destination_port = to_port,
+        .udp_length = sizeof(*udp) + packet->payload_length,
+        .traffic = traffic_of(packet),
+        .ttl = ttl_of(packet) - 1,
+        .is_v6 = to_v6,
+    };
+    u64 sum = sum_of(&envelope.source, to_v6) + sum_of(to, to_v6) + sport + to_port;
+    sum += negative_sum_of(&was_from, from_v6) + negative_sum_of(&was_to, from_v6);
+    sum += (u16)~udp->source;
+    sum += (u16)~udp->dest;
+    envelope.udp_checksum = grown_checksum(udp->check, fold(sum));
+    u16 outer_tag = nexthop->tags[0], inner_tag = nexthop->tags[1];
+
+    int growth = link_length_with(outer_tag, inner_tag) + header_length(to_v6);
+    growth -= packet->link_length + header_length(from_v6);
+    if (bpf_xdp_adjust_head(ctx, -growth))
+        return false;
+    return write_headers(ctx, nexthop, &envelope, outer_tag, inner_tag, SPP_SIZE);
+}
+
 /* One address and port of a plain packet, and what depends on them: its source or destination. */
 static __always_inline void readdress(void *network, bool is_v6, bool is_source,
                                       const struct address *address, __be16 port)

@@ -11,7 +11,7 @@ packages=(python3-venv libopus0)
 [ "$profile" = bench ] && profile=dev && packages+=(golang-go golang-github-pion-webrtc.v3-dev)
 [ "$(id -u)" = 0 ] && packages+=(python3-bpfcc libbpf1 linux-libc-dev iproute2 ethtool)
 [ "$profile" = dev ] && [ "$(id -u)" = 0 ] && packages+=(
-    chromium firefox-esr clang-format procps redis-server
+    chromium firefox-esr clang-format procps redis-server bird2
     gstreamer1.0-plugins-bad gstreamer1.0-plugins-good gstreamer1.0-nice python3-gi python3-gst-1.0
     gir1.2-gst-plugins-bad-1.0 # a client of the interoperability suite
 )
@@ -31,6 +31,10 @@ if [ ${#missing[@]} -gt 0 ]; then
     export DEBIAN_FRONTEND=noninteractive
     apt-get -qq update
     apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
+    for service in redis-server bird; do # tests start their own: nothing of ours stays running
+        [[ " ${missing[*]} " == *" $service"* && -d /run/systemd/system ]] &&
+            systemctl -q disable --now "$service"
+    done
 fi
 
 # The environment comes from Debian's own interpreter, since that is the one which has bcc.

@@ -7,6 +7,7 @@ the other process.
 """
 
 import contextlib
+import select
 import socket
 from collections.abc import Iterator
 
@@ -49,6 +50,12 @@ class Channel:
             self.dropped += 1
             return False
         return True
+
+    def has_room(self) -> bool:
+        """Whether a message would go into the pipe: for who would wait rather than lose it."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLOUT)
+        return bool(poll.poll(0))
 
     def receive(self) -> Iterator[Message]:
         """Every message that waits. Raises `ChannelClosed` at the end, `MessageError` on junk."""

@@ -14,9 +14,10 @@ import pydantic
 
 from relayctl import config_rules
 from relayctl.datapath.maps import flow_shapes
+from relayctl.peers import IDS, Peer
 from relayctl.wire import spp
 from relayctl.wire.address import Address
-from relayctl.wire.fields import AbsolutePath, ClusterSection
+from relayctl.wire.fields import AbsolutePath, ClusterSection, RedisUrl
 from relayctl.wire.settings import Endpoint, Settings
 
 ENVIRONMENT = "FERRYLINE_RELAY_"  # prefix of the variables that override the file
@@ -91,6 +92,43 @@ class Interface(Settings):
         return value
 
 
+class ClusterVia(ClusterSection):
+    """A cluster of the relay: reached directly, or by way of the peer relays in `via`."""
+
+    via: tuple[int, ...] = ()
+
+
+class PeerVip(Settings):
+    """A VIP that a peer relay serves and we do not."""
+
+    id: int
+    public: Endpoint
+
+    @pydantic.field_validator("id")
+    @classmethod
+    def _id_fits_keys(cls, value: int) -> int:
+        return _within(value, VIP_IDS)
+
+
+class PeerSection(Settings):
+    """Another relay. `address` is its inner one; `admin` answers GET /readyz."""
+
+    id: int
+    address: str
+    admin: Endpoint
+    vips: tuple[PeerVip, ...] = ()
+
+    @pydantic.field_validator("id")
+    @classmethod
+    def _id_fits_slots(cls, value: int) -> int:
+        return _within(value, IDS)
+
+    @pydantic.field_validator("address")
+    @classmethod
+    def _is_host(cls, value: str) -> str:
+        return str(_unicast(value))
+
+
 class RelayConfig(Settings):
     """Everything `relayctl serve` needs. Sections keep their TOML names in the singular."""
 
@@ -118,9 +156,24 @@ class RelayConfig(Settings):
     bpffs: Annotated[AbsolutePath, _says("Mount point of the bpf file system.")] = BPFFS
     run_dir: Annotated[AbsolutePath, _says("Directory of lock and socket.")] = RUN_DIR
     admin: Annotated[Endpoint, _says("HTTP for health, metrics and reading, <ip>:<port>.")] = ADMIN
+    redis: Annotated[
+        RedisUrl | None, pydantic.Field(repr=False, description="Keeps flows for every relay.")
+    ] = None
     vips: Annotated[tuple[Vip, ...], pydantic.Field(alias="vip")]
     interfaces: Annotated[tuple[Interface, ...], pydantic.Field(alias="interface")] = ()
-    clusters: Annotated[tuple[ClusterSection, ...], pydantic.Field(alias="cluster")]
+    clusters: Annotated[tuple[ClusterVia, ...], pydantic.Field(alias="cluster")]
+    peers: Annotated[tuple[PeerSection, ...], pydantic.Field(alias="peer")] = ()
+
+    def relays(self) -> list[Peer]:
+        """Peer relays as packets know them."""
+        return [
+            Peer(each.id, each.address, {vip.public: vip.id for vip in each.vips})
+            for each in self.peers
+        ]
+
+    def via(self) -> dict[int, tuple[int, ...]]:
+        """Clusters that are reached by peers only, and by which."""
+        return {each.id: each.via for each in self.clusters if each.via}
 
     @property
     def pins(self) -> Path:

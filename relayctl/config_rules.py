@@ -47,6 +47,7 @@ def faults(config: "RelayConfig") -> list[str]:
         *_interface_faults(config),
         *_vip_faults(config),
         *_cluster_faults(config),
+        *_peer_faults(config),
         *(_transparent_faults(config) if config.inner == "transparent" else _spp_faults(config)),
         *_locality_faults(config),
         *_path_faults(config),
@@ -60,6 +61,7 @@ def _repeated(config: "RelayConfig") -> Iterator[str]:
         "vip.local": [render(vip.local) for vip in config.vips],
         "interface.name": [interface.name for interface in config.interfaces],
         "cluster.id": [cluster.id for cluster in config.clusters],
+        "peer.id": [peer.id for peer in config.peers],
     }
     for key, values in columns.items():
         for value in dict.fromkeys(values):
@@ -154,12 +156,53 @@ def _outside(network: Network, prefix: ipaddress.IPv6Network) -> str | None:
     return None
 
 
+def _peer_faults(config: "RelayConfig") -> Iterator[str]:
+    known = {peer.id for peer in config.peers}
+    if config.peers and config.inner == "transparent":
+        yield "peer: inner = 'transparent' has no peer relays; set inner = 'spp' or remove [[peer]]"
+    for index, cluster in enumerate(config.clusters):
+        for id in cluster.via:
+            if id not in known:
+                yield f"cluster[{index}].via = {id}: no [[peer]] has this id; add one"
+    if config.clusters and all(cluster.via for cluster in config.clusters):
+        yield "cluster.via: every cluster has it; a relay needs one that it reaches directly"
+    theirs: dict[int, str] = {}
+    for index, peer in enumerate(config.peers):
+        yield from _peer_address_faults(config, f"peer[{index}].address = {peer.address}", index)
+        for vip in peer.vips:
+            public, at = render(vip.public), f"peer[{index}].vips"
+            ours = [each for each in config.vips if each.id == vip.id]
+            if ours or any(each.public == vip.public for each in config.vips):
+                yield f"{at} = {vip.id}, {public}: is a VIP of ours; list only those that are not"
+            if theirs.setdefault(vip.id, public) != public:
+                yield f"{at}.id = {vip.id}: is {theirs[vip.id]} elsewhere; one id means one VIP"
+            if [each for id, each in theirs.items() if each == public and id != vip.id]:
+                yield f"{at}.public = {public}: has two ids; give it one everywhere"
+
+
+def _peer_address_faults(config: "RelayConfig", what: str, index: int) -> Iterator[str]:
+    host = config.peers[index].address
+    if any(host == other.address for other in config.peers[:index]):
+        yield f"{what}: stands twice; each peer has an inner address of its own"
+    if host in {own for _, own in _own_hosts(config)}:
+        yield f"{what}: is our own address; give the other relay's"
+    if config.inner_addresses and config.inner_address_for(host) is None:
+        yield f"{what}: there is no inner_address of its family; add ours"
+    for cluster in config.clusters:
+        for network in cluster.allow:
+            if not cluster.via and ipaddress.ip_address(host) in network:
+                yield (
+                    f"{what}: is inside cluster {cluster.id}'s allow = {network}; a relay is no "
+                    "transceiver, take its address out of there"
+                )
+
+
 def _spp_faults(config: "RelayConfig") -> Iterator[str]:
     if not config.inner_addresses:
         yield "inner_address: missing; give our address on the inner network"
         return
     shown = ", ".join(config.inner_addresses)
-    for v6 in sorted({_over_v6(cluster) for cluster in config.clusters}):
+    for v6 in sorted({_over_v6(cluster) for cluster in config.clusters if not cluster.via}):
         if all(is_v6(host) is not v6 for host in config.inner_addresses):
             name = "IPv6" if v6 else "IPv4"
             ids = [str(cluster.id) for cluster in config.clusters if _over_v6(cluster) is v6]

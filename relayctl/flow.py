@@ -13,14 +13,27 @@ from relayctl.wire.address import MAPPED, V4_SIZE, Address, pack, pack_host, unp
 UNIT_NS = 1 << 30  # one unit of a stamp, 1.07 s
 NEW_LIFE = 5  # units a flow may stay unconfirmed
 CLIENT_IDLE = 28  # units without client packets, 30 s
-ENDPOINT_IDLE = 10  # units without endpoint packets, 10 s
+ENDPOINT_IDLE = 7  # units without endpoint packets: forgotten by a sweep within 10 s
 
 CONFIRMED = 0x01  # flag: the endpoint sent something other than STUN
+TO_PEER = 0x02  # flag: the endpoint is a peer relay's slot, see `peer_place`
+_PEER_NET = "0.0.0."  # where no endpoint can be
 
 
 def units(monotonic_ns: int) -> int:
     """Stamp of an instant of CLOCK_MONOTONIC, as the XDP program makes it."""
     return (monotonic_ns >> 30) & 0xFFFFFFFF
+
+
+def peer_place(slot: int, port: int) -> Address:
+    """The endpoint of a flow that goes by the peer relay in this slot, to that port of it."""
+    return f"{_PEER_NET}{slot}", port
+
+
+def slot_of(endpoint: Address) -> int:
+    """The inverse of `peer_place`; 0 for an endpoint of its own."""
+    host = endpoint[0]
+    return int(host[len(_PEER_NET) :]) if host.startswith(_PEER_NET) else 0
 
 
 KEY_V4 = struct.Struct("=6sH")  # client's address and port (network order), VIP id
@@ -126,6 +139,11 @@ class Flow(NamedTuple):
     def state(self) -> State:
         return State.CONFIRMED if self.flags & CONFIRMED else State.NEW
 
+    @property
+    def slot(self) -> int:
+        """The peer relay that the flow goes by; 0 = none."""
+        return slot_of(self.endpoint) if self.flags & TO_PEER else 0
+
 
 def expiry(flow: Flow, now: int) -> Expiry | None:
     """Why `flow` is over at stamp `now` (units), or None while it lives."""
@@ -188,8 +206,9 @@ def unpack_flow(packed: bytes, prefixes: Prefixes) -> Flow:
         packed
     )
     seen_up, seen_down, ssrc, contended, packets_up, packets_down, born, answers, up, down = rest
+    prefix = MAPPED if flags & TO_PEER else prefixes.get(cluster, MAPPED)
     return Flow(
-        endpoint=(unpack_host(prefixes.get(cluster, MAPPED) + host), int.from_bytes(port, "big")),
+        endpoint=(unpack_host(prefix + host), int.from_bytes(port, "big")),
         cluster=cluster,
         sport=int.from_bytes(sport, "big"),
         token=token,

@@ -99,6 +99,14 @@ class OwnAddresses:
 
 
 @dataclass(frozen=True, slots=True)
+class PeersLive:
+    """All peer relays that live, by id."""
+
+    ids: tuple[int, ...]
+    type: Literal["peers"] = "peers"
+
+
+@dataclass(frozen=True, slots=True)
 class RetireNexthop:
     """No flow uses this index: release it unless it was taken meanwhile."""
 
@@ -106,7 +114,40 @@ class RetireNexthop:
     type: Literal["retire"] = "retire"
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Flows that Redis keeps, as joined records (see `cached_flow`) in base64. `hinted`: the key of
+    an orphan with the flow that its SSRC had elsewhere, which is not installed."""
+
+    records: str
+    hinted: str = ""
+    type: Literal["found"] = "found"
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Orphans that Redis knows nothing about: joined keys (see `cached_flow`) in base64."""
+
+    keys: str
+    type: Literal["absent"] = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAll:
+    """Everything that Redis has was sent: say when it is done."""
+
+    type: Literal["found_all"] = "found_all"
+
+
 # packet process → control process
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Orphans to look up, as joined `cached_flow.WANTED` in base64."""
+
+    orphans: str
+    type: Literal["wanted"] = "wanted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +211,16 @@ class Heartbeat:
 
 
 @dataclass(frozen=True, slots=True)
+class Restored:
+    """Every `Found` before the last `FoundAll` is dealt with. Flows since the start; what was there
+    already is in neither count."""
+
+    installed: int
+    refused: int
+    type: Literal["restored"] = "restored"
+
+
+@dataclass(frozen=True, slots=True)
 class FlowsPart:
     """Part of a copy of the packet process's own flow table (socket datapath)."""
 
@@ -188,13 +239,19 @@ Message = (
     | ExpireFlow
     | RerouteFlows
     | OwnAddresses
+    | PeersLive
     | RetireNexthop
+    | Found
+    | Absent
+    | FoundAll
+    | Wanted
     | Started
     | Failed
     | NexthopReserved
     | NexthopReleased
     | NexthopKept
     | Heartbeat
+    | Restored
     | FlowsPart
 )
 

@@ -48,6 +48,8 @@ class Reason(enum.IntEnum):
     # XDP program: transparent mode
     DROP_REPLY_WITHOUT_FLOW = 30  # from an endpoint to a client that has no flow with it
     DROP_REPLY_NOT_CARRIED = 31  # reply that only the kernel could carry, with a wrong source
+    # XDP program: peer relays
+    DROP_PEER_LOOP = 32  # a peer's packet whose flow goes by a peer
 
     # Packet process: expected in production
     SLOW_INSTALLED = 64  # authentic first packet: flow made, packet sent on
@@ -58,6 +60,8 @@ class Reason(enum.IntEnum):
     SLOW_TAKEOVER = 69  # authentic token of another endpoint than the live flow's: sent to that one
     SLOW_REPOINTED = 70  # the client answered the other endpoint's check: the flow is that one's
     SLOW_TAKEOVER_CHECK = 71  # STUN of an endpoint that wants a live flow, sent to the client
+    SLOW_CACHED = 72  # orphan whose flow Redis knew: flow made, packet sent on
+    SLOW_CACHED_HINT = 73  # orphan RTP whose SSRC Redis knew, sent to that flow's endpoint
     # Packet process: should not happen often
     SLOW_MALFORMED = 80  # not a well-formed Binding request
     SLOW_BAD_USERNAME = 81  # its USERNAME does not begin with 24 token characters
@@ -79,6 +83,11 @@ class Reason(enum.IntEnum):
     SLOW_SEND_FAILED = 97  # the kernel refused to send it
     SLOW_NO_FLOW = 98  # neither STUN request, DTLS nor RTP
     SLOW_TOKEN_FULL = 99  # this token has all the flows that one call may have
+    SLOW_LATE = 100  # orphan that waited for an answer of Redis in vain
+    SLOW_LOOKUPS_FULL = 101  # orphan beyond what may wait for Redis
+
+    SLOW_PEER_LOOP = 104  # a peer's packet that would have to go by a peer again
+    SLOW_NO_PEER = 105  # no peer relay lives that could carry it
 
     @property
     def label(self) -> str:

@@ -12,13 +12,13 @@ from collections.abc import AsyncIterator, Mapping
 import httpx
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
-from redis.asyncio import Redis
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse
 from starlette.routing import Match
 
+from relayctl.wire.redis_client import Client
 from relayctl.wire.route_token import Key
 from signaling.access import config as access_config
 from signaling.access.access import Access
@@ -67,7 +67,7 @@ def create_app(
     *,
     exchange: Exchange,
     keys: Mapping[int, Key],
-    redis: Redis | None = None,
+    redis: Client | None = None,
     geoip: GeoReader | None = None,
     dice: random.Random | None = None,
     log: logging.Logger | None = None,

@@ -4,6 +4,7 @@ Stateless. A call id holds the call's first route token, so with the route keys 
 the owner by opening it; there is no table of calls and no look-up.
 """
 
+import asyncio
 import dataclasses
 import random
 from collections.abc import Callable, Collection, Mapping
@@ -33,6 +34,7 @@ from signaling.session import Session
 
 MAX_TRIES = 3  # transceivers that are offered one call
 MAX_DRAWS = 3  # pairs that turn out to take no calls, for each of these
+HAND_OVER_S = 0.3  # that the owner of a call to be resumed may take: mostly it is gone
 _FULL = ("overloaded", Code.ALL_FULL)  # what a transceiver calls it, and where it says nothing
 SOON_S = 1  # Retry-After when the fleet may be back with the next round of readiness
 
@@ -67,9 +69,11 @@ class Calls:
         *,
         subject: str = "",
         where: Where = NOWHERE,
+        resume: str | None = None,
     ) -> Created:
         """Place a call and begin it. A transceiver that does not answer is skipped, and one that
-        cannot do it, once. Raises `Refused`."""
+        cannot do it, once. `resume`: id of the call that it carries on. Raises `Refused`."""
+        old = None if resume is None else await self._hand_over(resume, subject)
         tried: set[Address] = set()
         failed: Refused | None = None
         while len(tried) < MAX_TRIES and (placement := await self._place(tried, where)):
@@ -77,7 +81,7 @@ class Calls:
             tried.add(endpoint)
             try:
                 created = await self._control.create(
-                    endpoint, offer, placement.ingress.vips, dialect, session, subject
+                    endpoint, offer, placement.ingress.vips, dialect, session, subject, old
                 )
                 self._check_owner(created, endpoint)
             except Unreachable:
@@ -97,6 +101,20 @@ class Calls:
                 )
         raise self._nowhere(failed)
 
+    async def _hand_over(self, text: str, subject: str) -> CallId:
+        """Let go of the call of id `text`, if its owner still has it; whether it can be carried on
+        is found out by whoever does. Raises `Refused`."""
+        call_id, endpoint = self.owner(text)
+        try:
+            async with asyncio.timeout(HAND_OVER_S):
+                await self._control.hand_over(endpoint, call_id, subject)
+        except (Unreachable, TimeoutError):  # as is to be expected
+            self._registry.out(endpoint)
+        except Refused as refused:
+            if refused.code == Code.RESUME_UNAVAILABLE:
+                raise
+        return call_id
+
     async def restart(self, text: str, offer: str | Credentials) -> str:
         """A later offer for the call of id `text`, or new ICE credentials alone: the answer.
         Raises `Refused`."""
@@ -104,6 +122,7 @@ class Calls:
         try:
             return await self._control.restart(endpoint, call_id, offer)
         except Unreachable:
+            self._registry.out(endpoint)
             raise owner_gone() from None
 
     async def hangup(self, text: str, subject: str = "") -> None:

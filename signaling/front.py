@@ -72,8 +72,11 @@ class Front:
         offer: str,
         dialect: str,
         session: Session | None = None,
+        *,
+        resumes: bool = False,
     ) -> Created:
-        """Begin a call for `caller`. Raises `Refused`."""
+        """Begin a call for `caller`. `resumes`: it may carry on the call that `?resume=` names.
+        Raises `Refused`."""
         self._expect_room(self._room.at_most)
         begun = self._clock()
         self._under_way += 1
@@ -84,6 +87,7 @@ class Front:
                 {**(session or {}), **caller.session},
                 subject=caller.subject,
                 where=self._locator.locate(request),
+                resume=request.query_params.get("resume") if resumes else None,
             )
         finally:
             self._under_way -= 1

@@ -28,6 +28,8 @@ class Code(enum.StrEnum):
     NO_SUCH_ROUTE = "no_such_route"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     CALL_ENDED = "call_ended"
+    ALREADY_RESUMED = "already_resumed"
+    RESUME_EXPIRED = "resume_expired"
     PRECONDITION_REQUIRED = "precondition_required"
     TOO_MANY_HALF_OPEN = "too_many_half_open"
     RATE_LIMITED = "rate_limited"
@@ -42,6 +44,7 @@ class Code(enum.StrEnum):
     HEAD_TOO_LARGE = "head_too_large"
     INTERNAL_ERROR = "internal_error"
     OWNER_GONE = "owner_gone"
+    RESUME_UNAVAILABLE = "resume_unavailable"
     TRANSCEIVER_ERROR = "transceiver_error"
     NO_TRANSCEIVER = "no_transceiver"
     NO_INGRESS = "no_ingress"
@@ -69,7 +72,9 @@ STATUS = {
     Code.NOT_ACCEPTABLE: 406,
     Code.REQUEST_TIMEOUT: 408,
     Code.CONFLICT: 409,
+    Code.ALREADY_RESUMED: 409,
     Code.CALL_ENDED: 410,
+    Code.RESUME_EXPIRED: 410,
     Code.PRECONDITION_FAILED: 412,
     Code.BODY_TOO_LARGE: 413,
     Code.WRONG_CONTENT_TYPE: 415,
@@ -81,6 +86,7 @@ STATUS = {
     Code.HEAD_TOO_LARGE: 431,
     Code.INTERNAL_ERROR: 500,
     Code.OWNER_GONE: 502,
+    Code.RESUME_UNAVAILABLE: 502,
     Code.TRANSCEIVER_ERROR: 502,
     Code.NO_TRANSCEIVER: 503,
     Code.NO_INGRESS: 503,

@@ -17,12 +17,9 @@ from urllib.parse import unquote, urlsplit
 
 import httpx
 import uvicorn
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
 
 from relayctl.wire import address
+from relayctl.wire.redis_client import Client, RedisOptionError, open_redis
 from relayctl.wire.route_token import Key, KeyFileError, parse_keys
 from signaling.access import config as access_config
 from signaling.app import create_app
@@ -43,8 +40,6 @@ PING_S = 20.0  # between pings of a sideband, and until an unanswered one ends i
 # an idle connection ends before the other side (5 s) closes it under a request
 LIMITS = httpx.Limits(max_connections=256, max_keepalive_connections=64, keepalive_expiry=3.0)
 
-REDIS_CONNECTIONS = 64
-REDIS_TIMEOUT_S = 1.0  # behind the deadlines of those who use it
 
 # they tell each request they make, with its headers, and each message
 TALKATIVE = ("httpx", "httpcore", "websockets")
@@ -136,24 +131,12 @@ def _gate(config: SignalingConfig) -> Gate:
     return Gate(limit, config.limits.connections_per_address, config.trusted_proxies)
 
 
-def _redis(config: SignalingConfig) -> Redis | None:
-    """Connects when it is first used. Whoever uses it sets the deadline; a connection that broke
-    meanwhile is tried again once, at once."""
-    if config.redis is None:
-        return None
+def _redis(config: SignalingConfig) -> Client | None:
+    """Connects when it is first used. Whoever uses it sets the deadline."""
     try:
-        pool = BlockingConnectionPool.from_url(
-            config.redis,
-            max_connections=REDIS_CONNECTIONS,
-            timeout=REDIS_TIMEOUT_S,  # for a connection that is free
-            socket_connect_timeout=REDIS_TIMEOUT_S,
-            socket_timeout=REDIS_TIMEOUT_S,
-            retry=Retry(NoBackoff(), 1),
-        )
-        pool.make_connection()  # type: ignore[no-untyped-call]  # to nothing: it reads the options
-    except (ValueError, TypeError, AttributeError, RedisError) as error:
-        raise StartError(f"redis: of its options behind `?`: {error}; take it out") from None
-    return Redis.from_pool(pool)  # which it closes
+        return open_redis(config.redis) if config.redis is not None else None
+    except RedisOptionError as error:
+        raise StartError(f"redis: {error}") from None
 
 
 def _geoip(config: SignalingConfig) -> GeoReader | None:

@@ -24,6 +24,9 @@ from transceiver.admission import Refusal, Refused
 from transceiver.calls import CallError, Calls, Reason
 from transceiver.dialects.choice import DialectName
 from transceiver.dialects.reading import WANTED, fits, loads
+from transceiver.lifecycle import End
+from transceiver.resume.resumption import Reason as ResumeReason
+from transceiver.resume.resumption import ResumeError, Resumption
 from transceiver.sdp import SdpError
 from transceiver.sideband import MAX_SIDEBANDS, Sideband
 
@@ -36,6 +39,12 @@ RETRY_AFTER_S = 1
 SIDEBAND_DIALECTS = (DialectName.REALTIME, DialectName.REALTIME_BETA)
 
 _STATUS = {Reason.UNKNOWN: 404, Reason.ENDED: 410}
+_RESUME_STATUS = {
+    ResumeReason.UNKNOWN: 404,
+    ResumeReason.ALREADY: 409,
+    ResumeReason.EXPIRED: 410,
+    ResumeReason.UNAVAILABLE: 502,
+}
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # JSON can spell one; no answer of ours could quote it
 
@@ -59,21 +68,24 @@ def create_app(
     token: str,
     drain: Callable[[], None],
     status: Callable[[], Mapping[str, object]],
+    resumption: Resumption,
 ) -> Starlette:
-    """`token`: the bearer secret, empty for none. `drain`: let the process end with its calls."""
+    """`token`: the bearer secret, empty for none. `drain`: let the process end with its calls.
+    `resumption`: carries on the calls of other processes."""
 
     async def create(request: Request) -> Response:
         body = await _body(request)
-        offer = _text(body, "offer")
-        vips = _vips(body)
+        asked = _text(body, "offer"), _vips(body), _dialect(body), _subject(body), _session(body)
+        old = _text(body, "resume") if "resume" in body else None
+        resumed = None if old is None else await resumption.take(old, _subject(body))
         try:
-            call_id, answer = calls.create(
-                offer, vips, _dialect(body), _subject(body), _session(body)
-            )
-        except ValueError as error:
-            if isinstance(error, SdpError):
-                raise
-            raise ApiError(400, "bad_vips", str(error), "vips") from None
+            call_id, answer = calls.create(*asked, resumed)
+        except Exception as error:
+            if resumed is not None:
+                await resumption.release(resumed)
+            if isinstance(error, ValueError) and not isinstance(error, SdpError):
+                raise ApiError(400, "bad_vips", str(error), "vips") from None
+            raise
         return JSONResponse({"id": call_id, "answer": answer}, 201)
 
     async def restart(request: Request) -> Response:
@@ -89,7 +101,11 @@ def create_app(
         return Response(status_code=202)
 
     async def hang_up(request: Request) -> Response:
-        calls.hang_up(_call_id(request), request.query_params.get("subject"))
+        call_id, subject = _call_id(request), request.query_params.get("subject")
+        if request.query_params.get("reason") == End.RESUMED:
+            await calls.hand_over(call_id, subject)
+        else:
+            calls.hang_up(call_id, subject)
         return Response(status_code=204)
 
     async def describe(request: Request) -> Response:
@@ -159,6 +175,7 @@ def create_app(
             ApiError: _show_api_error,
             CallError: _show_call_error,
             Refused: _show_refused,
+            ResumeError: _show_resume_error,
             SdpError: _show_sdp_error,
             HTTPException: _show_http_error,
             ClientDisconnect: _show_disconnect,
@@ -272,6 +289,11 @@ async def _show_api_error(request: Request, error: Exception) -> Response:
 async def _show_call_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, CallError)
     return _error(_STATUS[error.reason], error.reason, str(error))
+
+
+async def _show_resume_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ResumeError)
+    return _error(_RESUME_STATUS[error.reason], error.reason, str(error), "resume")
 
 
 async def _show_refused(request: Request, error: Exception) -> Response:

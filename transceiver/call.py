@@ -7,20 +7,23 @@ object. Paths are `reach.py`, what runs over them is `stream.py`.
 import dataclasses
 import logging
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from relayctl.wire.address import Address
 from relayctl.wire.call_id import CallId
 from transceiver import ice
 from transceiver.dialects.base import Dialect
+from transceiver.events import Event
 from transceiver.handshake import examine
 from transceiver.lifecycle import End, State, Timeline
 from transceiver.line import Line, Watcher
 from transceiver.masking import mask
 from transceiver.reach import News, Reach
+from transceiver.remembered import Remembered
 from transceiver.sdp import Offer, continued
 from transceiver.sdp_answer import Local, answer
+from transceiver.session.items import Item
 from transceiver.stream import Stream
 from transceiver.surroundings import Surroundings
 from transceiver.tally import Tally
@@ -33,7 +36,8 @@ log = logging.getLogger(__name__)
 class Call:
     """`local` is our side of the first answer, `born` when the offer arrived (the mux's clock),
     `dialect_of` makes the dialect of a data channel from its label, `session` is what the call's
-    maker asked its backend for, `subject` on whose behalf, `on_end` is told the end."""
+    maker asked its backend for, `subject` on whose behalf, `on_end` is told the end. `resumes`: the
+    call that this one carries on, with its items `restored`."""
 
     def __init__(
         self,
@@ -46,9 +50,12 @@ class Call:
         born: float,
         on_end: Callable[["Call"], None],
         subject: str = "",
+        resumes: CallId | None = None,
+        restored: Sequence[Item] = (),
     ) -> None:
         self.id = call_id
         self.subject = subject
+        self.resumes = resumes
         self.vips = frozenset(local.candidates)
         self.state = State.NEW
         self.reason: End | None = None
@@ -59,6 +66,7 @@ class Call:
         self._local = local
         self._dialect_of = dialect_of
         self._session = session
+        self._restored = restored
         self._born = born
         self._on_end = on_end
         agent = ice.Agent(
@@ -113,6 +121,16 @@ class Call:
     def offer(self) -> Offer:
         """The client's latest."""
         return self._offer
+
+    @property
+    def connected_once(self) -> bool:
+        return self.timeline.dtls_ms is not None
+
+    def remembered(self) -> Remembered:
+        """What it would take to carry the call on elsewhere."""
+        if self._line is None:
+            return Remembered(self._session, self._restored)
+        return self._line.backend.remembered(self._mux.clock())
 
     @property
     def watchers(self) -> int:
@@ -198,6 +216,8 @@ class Call:
             return
         self.reason = reason
         self._last = self._shown()
+        if self._around.records is not None:
+            self._around.records.ended(self)
         self._enter(State.ENDED)
         for part in (self._stream, self._line):
             if part is not None:
@@ -266,13 +286,26 @@ class Call:
             self._around.make_backend,
             self._session,
             self._around.new_id,
-            Tally(self._mux.counts, self._mux.clock).note,
+            self._note(),
             on_wake=lambda: self._plan(self._mux.clock()),
             on_end=self.end,
+            restored=self._restored,
         )
         if self.state is State.ENDED:  # by the backend itself
             self._line.close()
         return self._line
+
+    def _note(self) -> Callable[[Event], None]:
+        """What follows all that the client is told."""
+        tally, records = Tally(self._mux.counts, self._mux.clock).note, self._around.records
+        if records is None:
+            return tally
+
+        def note(event: Event) -> None:
+            tally(event)
+            records.note(self, event)
+
+        return note
 
     def _select(self, now: float) -> None:
         assert self._line is not None  # the client's check came before its answer to ours

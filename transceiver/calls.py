@@ -17,8 +17,11 @@ from transceiver.dialects.base import Dialect
 from transceiver.dialects.choice import DialectName, asked_for, choose
 from transceiver.lifecycle import End, State
 from transceiver.minting import Minter
+from transceiver.resume.resumption import Reason as ResumeReason
+from transceiver.resume.resumption import Resumed, ResumeError
 from transceiver.sdp import Offer, parse_offer, with_credentials
 from transceiver.sdp_answer import Local
+from transceiver.session.settings import merged
 from transceiver.surroundings import Surroundings
 
 REMEMBERED = 1024  # ended calls that still answer "ended"
@@ -82,9 +85,11 @@ class Calls:
         dialect: DialectName,
         subject: str = "",
         session: Mapping[str, Any] | None = None,
+        resumed: Resumed | None = None,
     ) -> tuple[str, str]:
         """Call id and SDP answer. `subject`: on whose behalf, for limits; "" for nobody's.
-        `session`: what the backend is asked for.
+        `session`: what the backend is asked for. `resumed`: the call to carry on, whose settings
+        go before these.
 
         Raises `Refused`, `SdpError`, `ValueError` (VIPs)."""
         born = self._around.mux.clock()
@@ -112,15 +117,25 @@ class Calls:
             parsed,
             local,
             lambda label: choose(dialect, label, self._around.new_id, self._around.stamp),
-            asked_for(dialect, session or {}),
+            self._asked(dialect, session or {}, resumed),
             born,
             self._forget,
             subject,
+            resumes=resumed.old if resumed else None,
+            restored=resumed.record.items if resumed else (),
         )
         answer = call.begin()
         self._live[token] = call
         self._waiting[token] = subject
+        if resumed is not None and self._around.records is not None:
+            self._around.records.changed(call)  # the old id is used up: this one has to do
         return call_id.render(), answer
+
+    def _asked(
+        self, dialect: DialectName, session: Mapping[str, Any], resumed: Resumed | None
+    ) -> Mapping[str, Any]:
+        asked = asked_for(dialect, session)
+        return asked if resumed is None else merged(dict(asked), dict(resumed.record.session))
 
     def restart(self, call_id: str, offer: str) -> str:
         """The answer of an ICE restart. Raises `CallError` and `SdpError`."""
@@ -137,6 +152,15 @@ class Calls:
     def hang_up(self, call_id: str, subject: str | None = None) -> None:
         """Raises `CallError`, as `find`."""
         self.find(call_id, subject).end(End.HANGUP)
+
+    async def hand_over(self, call_id: str, subject: str | None = None) -> None:
+        """End the call for another to carry it on, once its record is written. Raises `CallError`,
+        as `find`, and `ResumeError` if it cannot be: then it goes on."""
+        call, records = self.find(call_id, subject), self._around.records
+        if records is None or not await records.flush(call):
+            detail = "the call's record cannot be written: it goes on"
+            raise ResumeError(ResumeReason.UNAVAILABLE, detail)
+        call.end(End.RESUMED)
 
     def finish(self, call_id: str) -> None:
         """Hang up once the backend has said its last words. Raises `CallError`."""

@@ -40,6 +40,7 @@ class TransceiverConfig(Settings):
     mint: Annotated[int, pydantic.Field(ge=0, le=31)]
     control_token: str = ""
     redis: RedisUrl | None = pydantic.Field(default=None, repr=False)
+    resume: Literal["redis", "off"] | None = None  # None: "redis" if there is one
     workers: Annotated[int, pydantic.Field(ge=1, le=256)] = 1
     capacity: Annotated[int, pydantic.Field(ge=1, le=100_000)] | None = None
     max_lateness_ms: Annotated[float, pydantic.Field(gt=0, le=10_000)] = 20.0
@@ -58,6 +59,11 @@ class TransceiverConfig(Settings):
         """Of the workers, in the order of their ports."""
         host, base = self.listen
         return tuple((host, base + number) for number in range(self.workers))
+
+    @property
+    def keeps_calls(self) -> bool:
+        """Whether calls are kept in Redis, for another process to carry them on."""
+        return self.redis is not None and self.resume != "off"
 
     @pydantic.model_validator(mode="after")
     def _fits_together(self) -> "TransceiverConfig":
@@ -80,6 +86,8 @@ class TransceiverConfig(Settings):
             )
         if self.control_token and len(self.control_token) < MIN_TOKEN:
             raise ValueError(f"control_token: too short; want at least {MIN_TOKEN} characters")
+        if self.resume == "redis" and self.redis is None:
+            raise ValueError("resume = 'redis': without `redis`; give its URL, or resume = 'off'")
         if self.consent_s < self.away_after_s:
             raise ValueError(
                 f"consent_s = {self.consent_s}: less than away_after_s = {self.away_after_s}"

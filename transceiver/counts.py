@@ -26,6 +26,8 @@ class Counts:
     faults: Counter[str] = field(default_factory=Counter)  # errors told to clients, by code
     answers: Counter[int] = field(default_factory=Counter)  # first sounds, by `ANSWER_BUCKETS`
     registrations: Counter[str] = field(default_factory=Counter)  # tries, by result
+    records: Counter[str] = field(default_factory=Counter)  # writings, by result
+    resumes: Counter[str] = field(default_factory=Counter)  # tries, by result
     answers_s: float = 0.0  # that they took, together
     lateness: Lateness = field(default_factory=Lateness)
 

@@ -19,6 +19,7 @@ class End(enum.StrEnum):
 
     HANGUP = "hangup"  # by the control API
     CLOSED_BY_PEER = "closed_by_peer"  # close_notify, or a message that says so
+    RESUMED = "resumed"  # its client is at another call, which carries this one on
     BACKEND_ENDED = "backend_ended"  # the model hung up
     EXPIRED = "expired"  # the session's length
     SETUP_TIMEOUT = "setup_timeout"

@@ -7,14 +7,15 @@ kept, within a bound. Watchers are beside all that: they hear what the client he
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from transceiver.backends.base import BackendFactory
 from transceiver.events import Event, NewId, error
 from transceiver.lifecycle import End
+from transceiver.session.items import Item
 
-MAX_KEPT = 50  # events: the first, which is the session, and the newest of the others
+MAX_KEPT = 50  # events: the first, which is the session, what is restored, and the newest
 MAX_EARLY = 20  # events of watchers, until the call is connected
 FINISH_S = 11.0  # a backend has 10 for its last words
 
@@ -46,8 +47,11 @@ class Line:
         note: Ear,
         on_wake: Callable[[], None],
         on_end: Callable[[End], None],
+        restored: Sequence[Item] = (),
     ) -> None:
         self.session = session
+        self.restored = restored
+        self._front = 1 + 2 * len(restored)  # events that stay when too many are kept
         self.new_id = new_id
         self._note = note
         self.wake = on_wake
@@ -191,6 +195,6 @@ class Line:
         self.wake()
 
     def _keep(self, event: Event) -> None:
-        if len(self._kept) >= MAX_KEPT:
-            del self._kept[1]
+        if len(self._kept) >= self._front + MAX_KEPT - 1:
+            del self._kept[self._front]
         self._kept.append(event)

@@ -7,6 +7,7 @@ import time
 from relayctl.wire.address import Address
 
 RECEIVE_BUFFER = 4 << 20  # bytes: 30 calls' packets of about half a minute
+LONGEST_WAIT_S = 60.0  # that a stamp can tell of: then the buffer would have been full long before
 SEND_BUFFER = 1 << 20  # bytes, as the kernel counts them: all calls' packets of one turn
 
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33  # Linux; the socket module has no names for them
@@ -17,12 +18,17 @@ STAMP_SPACE = socket.CMSG_SPACE(_TIMESPEC.size)  # bytes of ancillary data to as
 
 
 def waited(ancillary: list[tuple[int, int, bytes]]) -> float:
-    """Seconds since the kernel took a datagram in, by its stamp; 0 without one."""
+    """Seconds since the kernel took a datagram in, by its stamp; 0 without one.
+
+    The stamp is of the wall clock. What lay in the socket while that was stepped seems to come from
+    the future, or to have waited for longer than the buffer lasts: 0 too.
+    """
     for level, kind, data in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
             seconds, nanoseconds = _TIMESPEC.unpack(data)
             came: float = seconds + nanoseconds / 1e9
-            return time.time() - came
+            since = time.time() - came
+            return since if 0.0 <= since <= LONGEST_WAIT_S else 0.0
     return 0.0
 
 

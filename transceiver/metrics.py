@@ -85,6 +85,8 @@ class Metrics(Collector):
             f"{PREFIX}_path_moves", "Calls that moved to another path.", counts.moves
         )
         yield _by("result", "registrations", "Writings of our key in Redis.", counts.registrations)
+        yield _by("result", "resume_records", "Records of calls in Redis.", counts.records)
+        yield _by("result", "resumes", "Calls to be carried on here.", counts.resumes)
         yield from _conversations(counts)
 
     def _late(self) -> Metric:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from transceiver.backends.base import Outlet
+from transceiver.remembered import Heard
 from transceiver.session.commands import Cut
 
 CLIENT_BUFFER_S = 0.040  # Chromium holds 20-34 ms, Firefox 37-61
@@ -135,6 +136,19 @@ class Playback:
     def holds(self, item_id: object) -> bool:
         """Whether sound of this item waits or is on the wire, or may be followed by more."""
         return any(part.item_id == item_id for reply in self._replies for part in reply.parts)
+
+    def heard(self, now: float) -> dict[str, Heard]:
+        """How much of each item, of those whose sound waits or is on the wire."""
+        ear, items = self._heard(now), dict[str, tuple[int, int]]()
+        for part in (part for reply in self._replies for part in reply.parts):
+            heard, received = items.get(part.item_id, (0, 0))
+            length = part.end - part.start
+            items[part.item_id] = heard + min(max(0, ear - part.start), length), received + length
+        per_ms = self._rate / 1000
+        return {
+            item_id: Heard(int(heard / per_ms), int(received / per_ms))
+            for item_id, (heard, received) in items.items()
+        }
 
     def frame(self, now: float) -> list[Notice]:
         """A frame with samples has gone out: `Outlet.open`'s `on_frame`."""

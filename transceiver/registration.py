@@ -10,10 +10,10 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 
-from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from relayctl.wire.address import Address
+from relayctl.wire.redis_client import Client
 from relayctl.wire.registration import EVERY_S, EXPIRES_S, Registration, key_of
 
 DEADLINE_S = 0.25
@@ -26,7 +26,7 @@ class Registrar:
 
     def __init__(
         self,
-        redis: Redis,
+        redis: Client,
         endpoint: Address,
         figures: Callable[[], Registration],
         counts: Counter[str],

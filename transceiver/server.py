@@ -19,11 +19,9 @@ from datetime import UTC, datetime
 import uvicorn
 import uvloop
 from prometheus_client import CollectorRegistry
-from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 
 from relayctl.wire import address
+from relayctl.wire.redis_client import Client, open_redis
 from relayctl.wire.registration import Registration
 from transceiver import codec_speed, host, sctp
 from transceiver.admission import Admission, capacity_for
@@ -44,6 +42,9 @@ from transceiver.metrics import Metrics
 from transceiver.mux import Mux
 from transceiver.recogniser import RecogniserError
 from transceiver.registration import Registrar
+from transceiver.resume.resumption import Resumption
+from transceiver.resume.vault import Vault
+from transceiver.resume.writer import Writer
 from transceiver.sideband import MAX_MESSAGE
 from transceiver.surroundings import Surroundings
 from transceiver.turns.vad import VadError
@@ -82,6 +83,9 @@ class Transceiver:
         )
         self._control, media = host.sockets(config.listen)
         self.mux = Mux(media, _framing(config), self.counts, time.monotonic)
+        self._vault = self._make_vault(config)
+        records = None if self._vault is None else Writer(self._vault, self.counts.records)
+        self._resumption = Resumption(self._vault, records, self.counts.resumes)
         around = Surroundings(
             mux=self.mux,
             pacer=self.pacer,
@@ -91,6 +95,7 @@ class Transceiver:
             random_bytes=secrets.token_bytes,
             observe=metrics.observe,
             stamp=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"),
+            records=records,
             away_after_s=config.away_after_s,
             consent_s=config.consent_s,
             setup_s=config.setup_s,
@@ -111,6 +116,7 @@ class Transceiver:
             token=self._config.control_token,
             drain=self.drain.begin,
             status=self.status,
+            resumption=self._resumption,
         )
         self._http = _Http(
             uvicorn.Config(
@@ -131,6 +137,8 @@ class Transceiver:
         self._serving = asyncio.create_task(self._http.serve(sockets=[self._control]))
         if self._registrar is not None:
             self._registrar.start()
+        if self._resumption.writer is not None:
+            self._resumption.writer.start()
         capacity = self.calls.admission.capacity
         log.info("listening on %s for %d calls", address.render(self._config.listen), capacity)
 
@@ -144,6 +152,9 @@ class Transceiver:
         if self._registrar is not None:
             await self._registrar.stop()
         self.calls.end_all()
+        if self._resumption.writer is not None and self._vault is not None:
+            await self._resumption.writer.stop()
+            await self._vault.close()
         self._backends.close()
         if self._http is not None and self._serving is not None:
             self._http.should_exit = True
@@ -158,13 +169,15 @@ class Transceiver:
         if self._registrar is not None:
             self._registrar.tell()
 
+    def _make_vault(self, config: TransceiverConfig) -> Vault | None:
+        if config.redis is None or not config.keeps_calls:
+            return None
+        return Vault(_open_redis(config.redis))
+
     def _make_registrar(self, config: TransceiverConfig) -> Registrar | None:
         if config.redis is None:
             return None
-        try:
-            redis = Redis.from_url(config.redis, retry=Retry(NoBackoff(), 1))
-        except ValueError as error:  # of what stands behind `?`
-            raise StartError(f"redis: {error}") from None
+        redis = _open_redis(config.redis)
         return Registrar(redis, config.listen, self._figures, self.counts.registrations)
 
     def _figures(self) -> Registration:
@@ -213,6 +226,13 @@ async def _serve(config: TransceiverConfig, beat: Beat | None) -> None:
     await transceiver.stop()
     if beat is not None:
         beat.stop()
+
+
+def _open_redis(url: str) -> Client:
+    try:
+        return open_redis(url)
+    except ValueError as error:  # of what stands behind `?`
+        raise StartError(f"redis: {error}") from None
 
 
 def _framing(config: TransceiverConfig) -> Framing:

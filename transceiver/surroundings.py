@@ -8,6 +8,7 @@ from transceiver.audio.pacer import Pacer
 from transceiver.backends.base import BackendFactory
 from transceiver.dtls import Identity
 from transceiver.mux import Mux
+from transceiver.resume.writer import Writer
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Surroundings:
     random_bytes: Callable[[int], bytes]
     observe: Callable[[str, float], None]  # set-up phase, seconds since the offer
     stamp: Callable[[], str]  # the time of day in ISO 8601
+    records: Writer | None = None  # of calls, for when this process dies
     away_after_s: float = 10.0
     consent_s: float = 30.0
     setup_s: float = 15.0

@@ -6,6 +6,7 @@ import click
 
 from relayctl.cli.completion import completion
 from relayctl.cli.doctor import doctor
+from relayctl.cli.drain import drain, undrain
 from relayctl.cli.flows import flows
 from relayctl.cli.serve import serve
 from relayctl.cli.session import shared_options
@@ -34,6 +35,6 @@ def cli() -> None:
 
 for command in (
     *(serve, status, flows, stats, top, nexthops, clusters),
-    *(token, doctor, unload, completion),
+    *(drain, undrain, token, doctor, unload, completion),
 ):
     cli.add_command(command)

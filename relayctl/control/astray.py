@@ -11,7 +11,7 @@ import numpy as np
 
 from relayctl.control.flow_slice import Bools, Column, FlowSlice
 from relayctl.datapath.base import NEXTHOPS, Nexthop
-from relayctl.flow import Prefixes
+from relayctl.flow import TO_PEER, Prefixes
 from relayctl.routes import Route, Routes
 from relayctl.wire.address import MAPPED, pack_host
 
@@ -39,7 +39,10 @@ class Ways:
         spans = self._spans[flows.version]
         hosts = flows.keys["host"]
         out = spans.follow(hosts, flows.values["nexthop_out"])
-        return ~(out & self._endpoints_follow(flows.values))
+        values = flows.values  # a leg with a peer relay on it has no nexthop of its own
+        out |= values["back"] > 0
+        by_peer = (values["flags"] & TO_PEER).astype(bool)
+        return ~(out & (by_peer | self._endpoints_follow(values)))
 
     def _endpoints_follow(self, values: Column) -> Bools:
         """Endpoints are few."""

@@ -14,18 +14,23 @@ from typing import Any
 
 from relayctl.config import RelayConfig
 from relayctl.control.api import create_app
+from relayctl.control.due_flows import DueFlows
+from relayctl.control.flow_cache import FlowCache
 from relayctl.control.http_server import HttpServer, HttpServerError, listen_tcp, listen_unix
 from relayctl.control.instance_lock import InstanceLock, LockError
 from relayctl.control.kernel_side import KernelSide
 from relayctl.control.netlink import ADDRESS_GROUPS, Events, Kernel
 from relayctl.control.own_addresses import AddressTeller
 from relayctl.control.packet_child import PacketChild, PacketProcessError
+from relayctl.control.peers import PeerWatch
+from relayctl.control.preload import Preload
 from relayctl.control.reattach import keep_attached
 from relayctl.control.relay import Relay, stamp
 from relayctl.control.sweeper import Pass, Sweeper
 from relayctl.control.watchdog import Watchdog
 from relayctl.datapath.base import NEVER, Datapath, DatapathError
 from relayctl.datapath.mirror import MirrorDatapath
+from relayctl.flow import Prefixes
 from relayctl.messages import (
     PREFIX,
     Assembly,
@@ -37,12 +42,17 @@ from relayctl.messages import (
     NexthopReleased,
     NexthopReserved,
     ReloadKeys,
+    Restored,
+    Wanted,
     decode_flow,
 )
 from relayctl.packet.commands import read_keys
 from relayctl.packet.sockets import SocketError, open_sockets
 from relayctl.reason import Reason
+from relayctl.wire.redis_client import Client, RedisOptionError, open_redis
 from relayctl.wire.route_token import KeyFileError
+
+CONNECTIONS = 8  # to Redis, or to each node of a Cluster
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +63,7 @@ _START_FAULTS = (
     DatapathError,
     PacketProcessError,
     HttpServerError,
+    RedisOptionError,
 )
 
 
@@ -76,6 +87,9 @@ class _Daemon:
         self._mirror: MirrorDatapath | None = None
         self._copy: Assembly[str] = Assembly()
         self._kernel: KernelSide | None = None
+        self._preload: Preload | None = None
+        self._redis: Client | None = None
+        self._cache: FlowCache | None = None
 
     async def run(self) -> int:
         read_keys(self._config.keys_file)  # before anything is touched
@@ -90,20 +104,32 @@ class _Daemon:
             await self._child.start()
             if self._kernel:
                 await self._kernel.nexthops.start()
+            self._open_redis(stack)
             sweeper = self._sweeper(datapath)
             addresses = AddressTeller(
                 stack.enter_context(contextlib.closing(Events(ADDRESS_GROUPS))),
                 stack.enter_context(contextlib.closing(Kernel())),
                 self._child.send,
             )
+            peers = PeerWatch(self._config.peers, self._child.send)
             watchdog = Watchdog(self._child, lambda: self._acquaint(sweeper, addresses))
+            is_empty = next(datapath.flows.batches(), None) is None
+            preload = self._preload = self._make_preload()
             relay = self._relay(datapath, sweeper, watchdog)
+            relay.peers = peers
+            relay.cache = self._cache
             servers = await stack.enter_async_context(self._serving(relay))
             if self._kernel:
                 self._kernel.attach()
                 relay.attached_as(datapath.name)
             log.info("relay %s serves with datapath %s", self._config.instance, relay.name)
             tasks = [sweeper.run(), watchdog.run(), addresses.run()]
+            if self._config.peers:
+                tasks.append(peers.run())
+            if preload:
+                tasks.append(preload.serve(is_empty, datapath.reasons))
+            if self._cache:
+                tasks.append(self._cache.run())
             if self._kernel:
                 tasks.append(self._kernel.nexthops.run())
                 tasks.append(keep_attached(self._config, self._kernel))
@@ -133,11 +159,15 @@ class _Daemon:
             stamp,
             lambda: (nexthops.routes, nexthops.entries) if nexthops else None,
             swept,
-            {
-                section.id: section.prefix.network_address.packed[:PREFIX]
-                for section in self._config.clusters
-            },
+            self._prefixes(),
+            self._cache,
         )
+
+    def _prefixes(self) -> Prefixes:
+        return {
+            section.id: section.prefix.network_address.packed[:PREFIX]
+            for section in self._config.clusters
+        }
 
     def _acquaint(self, sweeper: Sweeper, addresses: AddressTeller) -> None:
         """Tell a new packet process what the old one knew."""
@@ -145,6 +175,29 @@ class _Daemon:
         addresses.forget()
         if self._kernel:
             self._kernel.nexthops.republish()
+
+    def _open_redis(self, stack: contextlib.AsyncExitStack) -> None:
+        """Whoever uses it sets the deadlines."""
+        if self._config.redis is None:
+            return
+        try:
+            redis = open_redis(self._config.redis, connections=CONNECTIONS, timeout_s=None)
+        except RedisOptionError as error:
+            raise RedisOptionError(f"redis: {error}") from None
+        stack.push_async_callback(redis.aclose)
+        self._redis = redis
+        due = DueFlows(self._prefixes(), stamp())
+        self._cache = FlowCache(redis, due, self._child.send, stamp)
+
+    def _make_preload(self) -> Preload | None:
+        if self._redis is None:
+            return None
+        vips = [vip.id for vip in self._config.vips]
+        return Preload(self._redis, vips, self._child.send, self._takes_flows)
+
+    def _takes_flows(self) -> bool:
+        """Flows need routes, which go through the same pipe."""
+        return self._child.has_room() and (not self._kernel or self._kernel.nexthops.is_published)
 
     def _relay(self, datapath: Datapath, sweeper: Sweeper, watchdog: Watchdog) -> Relay:
         kernel = self._kernel
@@ -156,6 +209,7 @@ class _Daemon:
             kernel,
             kernel.datapath.attached if kernel else list,
             lambda: watchdog.replacements,
+            lambda: self._preload is not None and self._preload.is_loading,
         )
 
     @contextlib.asynccontextmanager
@@ -228,5 +282,9 @@ class _Daemon:
                 self._kernel.nexthops.reserved(index, port, gateway, mtu)
             case NexthopReleased(index) if self._kernel:
                 self._kernel.nexthops.released(index)
+            case Wanted() if self._cache:
+                self._cache.hear(message)
+            case Restored() if self._preload:
+                self._preload.heard(message)
             case NexthopKept(index) if self._kernel:
                 self._kernel.nexthops.kept(index)

@@ -14,7 +14,9 @@ from relayctl.datapath.base import PORTS
 from relayctl.datapath.spec import Interface, Mode, Role, Spec, Vip, pin_directory
 from relayctl.datapath.xdp import XdpDatapath
 from relayctl.messages import Message, RetireNexthop, RouteEntry, RoutesPart, parts
+from relayctl.peers import Peers
 from relayctl.routes import Route
+from relayctl.wire.address import Address
 
 
 @dataclass(slots=True)
@@ -147,7 +149,9 @@ async def spec_of(config: RelayConfig, kernel: Kernel) -> Spec:
             for each in config.interfaces
         ),
         inner_addresses=() if config.inner == "transparent" else config.inner_addresses,
-        clusters=tuple(section.cluster() for section in config.clusters),
+        clusters=tuple(section.cluster() for section in config.clusters if not section.via),
+        peers=tuple((peer.id, peer.address) for peer in config.peers),
+        foreign_vips=_foreign_vips(config),
         inner_port_base=config.inner_port_base,
         inner_ports=config.inner_ports,
         max_flows=config.max_flows,
@@ -157,6 +161,14 @@ async def spec_of(config: RelayConfig, kernel: Kernel) -> Spec:
         transparent=config.inner == "transparent",
         mode=Mode(config.xdp_mode),
         bpffs=str(config.bpffs),
+    )
+
+
+def _foreign_vips(config: RelayConfig) -> tuple[tuple[int, Address, tuple[int, ...]], ...]:
+    peers = Peers(config.relays())
+    return tuple(
+        (vip, public, tuple(peer.id for peer in peers if peers.serves(peer.id, vip)))
+        for vip, public in peers.public.items()
     )
 
 

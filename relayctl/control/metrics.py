@@ -16,6 +16,9 @@ from relayctl.flow import Expiry, State
 from relayctl.reason import Reason
 
 FAMILIES = {4: "v4", 6: "v6"}  # labels by IP version
+CACHE_STATES = "ok", "silent", "refusing writes"
+CACHE_WRITES = "written", "refreshed", "refused", "dropped"
+CACHE_LOOKUPS = "found", "hinted", "absent", "failed", "dropped"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -43,6 +46,12 @@ class Snapshot:
     displaced: int = 0
     takeovers: int = 0
     replacements: int = 0
+    peers: Mapping[int, bool] = field(default_factory=dict)  # id → lives
+    peer_changes: int = 0
+    cache_state: str | None = None  # None: there is no Redis
+    cache_writes: Mapping[str, int] = field(default_factory=dict)  # by what became of them
+    cache_lookups: Mapping[str, int] = field(default_factory=dict)
+    cache_queued: int = 0
     sweep_s: float = 0.0
     sweep_age_s: float = 0.0
 
@@ -64,6 +73,9 @@ class RelayCollector(Collector):
         yield from _tables(now)
 
         yield from _nexthops(now)
+        yield from _peers(now)
+        if now.cache_state is not None:
+            yield from _cache(now)
 
 
 def _service(now: Snapshot) -> Iterator[Metric]:
@@ -122,6 +134,23 @@ def _nexthops(now: Snapshot) -> Iterator[Metric]:
     yield _gauge("nexthops_failed", failed, now.nexthops_failed)
     full = "Look-ups that found no free nexthop entry."
     yield _counter("nexthop_full", full, now.nexthop_full)
+
+
+def _peers(now: Snapshot) -> Iterator[Metric]:
+    live = {(str(id),): float(lives) for id, lives in now.peers.items()}
+    yield _gauges("peer_live", "1 while a peer relay answers /readyz.", ("peer",), live)
+    yield _counter("peer_changes", "Peer relays that went out or came back.", now.peer_changes)
+
+
+def _cache(now: Snapshot) -> Iterator[Metric]:
+    states = {(state,): float(state == now.cache_state) for state in CACHE_STATES}
+    yield _gauges("cache_state", "1 for the state that Redis is in.", ("state",), states)
+    writes = {fate: now.cache_writes.get(fate, 0) for fate in CACHE_WRITES}
+    yield _counters("cache_writes", "Flows for Redis, by what became of them.", "fate", writes)
+    lookups = {result: now.cache_lookups.get(result, 0) for result in CACHE_LOOKUPS}
+    what = "Clients without a flow that Redis was asked for, by the answer."
+    yield _counters("cache_lookups", what, "result", lookups)
+    yield _gauge("cache_queued", "Flows that wait to be written to Redis.", now.cache_queued)
 
 
 def exposition(collector: Collector) -> bytes:

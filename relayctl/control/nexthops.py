@@ -147,6 +147,11 @@ class Nexthops:
         finally:
             loop.remove_reader(self._events.fileno())
 
+    @property
+    def is_published(self) -> bool:
+        """Whether the packet process has all routes, or will read them before what is sent now."""
+        return self._is_published
+
     def republish(self) -> None:
         """The packet process is a new one, and knows no routes. The numbers in the table are those
         that it starts with, whatever the old one was asked to retire or failed to tell."""

@@ -60,6 +60,10 @@ class PacketChild:
     def send(self, message: Message) -> bool:
         return self._channel.send(message)
 
+    def has_room(self) -> bool:
+        """Whether it takes a message now."""
+        return self._channel.has_room()
+
     async def start(self) -> None:
         """Returns when its maps are open and its keys read. Raises `PacketProcessError`."""
         config_fd = _in_memory(self._config.model_dump_json(by_alias=True))

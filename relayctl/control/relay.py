@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from relayctl.config import RelayConfig
+from relayctl.control.flow_cache import FlowCache
 from relayctl.control.metrics import Snapshot
+from relayctl.control.peers import PeerWatch
 from relayctl.control.sweeper import Sweeper
 from relayctl.control.watchdog import FRESH_S
 from relayctl.datapath import maps
@@ -85,10 +87,14 @@ class Relay:
         kernel: Kernel | None,
         attached: Callable[[], list[int]],
         replacements: Callable[[], int],
+        is_loading: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`kernel` is None without XDP. `replacements`: of hung packet processes."""
+        """`kernel` is None without XDP. `replacements`: of hung packet processes. `is_loading`:
+        whether flows of Redis are under way to an empty table."""
         self.config = config
         self.draining = False
+        self.peers = PeerWatch(config.peers, packet.send)  # which the daemon runs
+        self.cache: FlowCache | None = None  # which the daemon runs too, where there is Redis
         self._datapath = datapath
         self.name = datapath.name
         self._packet = packet
@@ -97,8 +103,10 @@ class Relay:
         self._nexthops = kernel.nexthops if kernel else None
         self._attached = attached
         self._replacements = replacements
+        self._is_loading = is_loading
         self._started = time.monotonic()
         self._vips = {vip.id: render(vip.public) for vip in config.vips}
+        self._vips |= {vip.id: render(vip.public) for each in config.peers for vip in each.vips}
 
     def attached_as(self, name: str) -> None:
         """The program went onto the interfaces: the datapath's name tells the mode."""
@@ -116,6 +124,7 @@ class Relay:
                 (self.draining, "draining"),
                 (self._packet.silent_s() > FRESH_S, "the packet process is silent"),
                 (not self._has_key(), "no route key"),
+                (self._is_loading(), "loading flows from redis"),
                 (self.in_kernel and not self._is_attached(), "the program is not attached"),
                 (self.in_kernel and not self._reaches_inside(), "no way to any transceiver"),
             )
@@ -167,6 +176,8 @@ class Relay:
             "flows": {"new": 0, "confirmed": 0, **states, "max": self._datapath.flows.capacity},
             "ready": not faults,
             "not_ready": faults,
+            "peers": self.peers.records(),
+            "redis": self.cache.state if self.cache else "off",
             "reasons": counts,
         }
 
@@ -233,6 +244,12 @@ class Relay:
             displaced=heartbeat.displaced if heartbeat else 0,
             takeovers=heartbeat.takeovers if heartbeat else 0,
             replacements=self._replacements(),
+            cache_state=self.cache.state if self.cache else None,
+            cache_writes=self.cache.writes if self.cache else {},
+            cache_lookups=self.cache.lookups if self.cache else {},
+            cache_queued=self.cache.queued if self.cache else 0,
+            peers={each.id: each.id in self.peers.health.live for each in self.config.peers},
+            peer_changes=self.peers.changes,
             sweep_s=self._sweeper.last.took_s,
             sweep_age_s=time.monotonic() - (self._sweeper.last.finished or self._started),
         )

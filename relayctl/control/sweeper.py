@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -51,6 +52,16 @@ class Pass:
         return found
 
 
+class Witness(Protocol):
+    """Whoever wants to see every flow."""
+
+    def begin(self) -> None:
+        """A pass begins."""
+        ...
+
+    def see(self, flows: FlowSlice, alive: Bools) -> None: ...
+
+
 class Sweeper:
     """One pass a second, less often when the table is large."""
 
@@ -62,15 +73,17 @@ class Sweeper:
         routing: Callable[[], tuple[Routes, Mapping[int, Nexthop]] | None],
         swept: Callable[[Pass], None],
         prefixes: Prefixes | None = None,
+        witness: Witness | None = None,
     ) -> None:
         """`now` gives a stamp. `routing`: the routes and entries that flows have to agree with,
-        None where there are none. `swept` gets every finished pass."""
+        None where there are none. `swept` gets every finished pass, `witness` all that is seen."""
         self._datapath = datapath
         self._send = send
         self._now = now
         self._routing = routing
         self._swept = swept
         self._prefixes = prefixes or {}
+        self._witness = witness
         self._told = hint_table.NONE  # hints that the packet process has
         self.last = Pass()
         self.ended: Counter[Expiry] = Counter()
@@ -91,11 +104,15 @@ class Sweeper:
         routing = self._routing()
         ways = Ways(*routing, self._prefixes) if routing else None
         used = np.zeros(1 << 16, bool)
+        if self._witness:
+            self._witness.begin()
         for keys, values in slices(self._datapath.flows.batches()):
             flows = FlowSlice(keys, values)
             alive = await self._end_what_is_over(flows, found)
             self._count(flows, alive, found, used)
             found.hints.see(flows, alive)
+            if self._witness:
+                self._witness.see(flows, alive)
             if ways and len(found.astray) < MAX_ASTRAY:
                 astray = np.flatnonzero(ways.astray(flows) & alive)
                 room = MAX_ASTRAY - len(found.astray)

@@ -71,6 +71,24 @@ def unpack_nexthop(packed: bytes) -> Nexthop | None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class PeerPlace:
+    """Where a slot of `peers` leads."""
+
+    host: str
+    nexthop: int
+
+
+PEER = struct.Struct("=16sHB5x")
+"""Address (network order, IPv4 mapped), nexthop, whether the slot leads somewhere."""
+
+assert PEER.size == 24
+
+
+def pack_peer(place: PeerPlace | None) -> bytes:
+    return PEER.pack(pack_host(place.host), place.nexthop, 1) if place else bytes(PEER.size)
+
+
 ROUTE_KEYS = 32  # slots, one for each key id
 ROUTE_KEY = struct.Struct("=16s16sI4x")
 """Tag key, seal key (as SipHash takes them), whether the slot is in use."""
@@ -135,6 +153,10 @@ class Datapath(Protocol):
         ...
 
     def write_nexthop(self, index: int, nexthop: Nexthop | None) -> None: ...
+
+    def write_peer(self, slot: int, place: PeerPlace | None) -> None:
+        """Say where a slot leads; None: nowhere."""
+        ...
 
     def write_keys(self, keys: Mapping[int, Key]) -> None:
         """Tell the token gate which route keys it accepts, by id: exactly these."""

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from ipaddress import IPv6Network
 from typing import Any
 
-from relayctl.datapath.base import LAYOUT, NEXTHOP, NEXTHOPS, PORTS, ROUTE_KEY, ROUTE_KEYS
+from relayctl.datapath.base import LAYOUT, NEXTHOP, NEXTHOPS, PEER, PORTS, ROUTE_KEY, ROUTE_KEYS
 from relayctl.datapath.spec import Spec
 from relayctl.flow import KEY_V4, KEY_V6, VALUE
+from relayctl.peers import SLOTS
 from relayctl.reason import COUNTERS
 from relayctl.wire.address import render
 from relayctl.wire.cluster import IPV4_PREFIX
@@ -83,6 +84,7 @@ def shapes(max_flows: int, max_flows_v6: int) -> tuple[MapShape, ...]:
         MapShape("reasons", MapType.PERCPU_ARRAY, 4, 8, COUNTERS),
         MapShape("slow_reasons", MapType.ARRAY, 4, 8, COUNTERS),
         MapShape("control", MapType.ARRAY, 4, 4, 1),
+        MapShape("peers", MapType.ARRAY, 4, PEER.size, SLOTS),
         MapShape("budgets", MapType.PERCPU_ARRAY, 4, 8, BUDGETS),
     )
 

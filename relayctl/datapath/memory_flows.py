@@ -12,6 +12,7 @@ class Entry:
 
     __slots__ = (
         "answers",
+        "back",
         "bytes_down",
         "bytes_up",
         "contended",
@@ -32,6 +33,7 @@ class Entry:
         self.endpoint = flow.endpoint
         self.sport = flow.sport
         self.flags = flow.flags
+        self.back = flow.back
         self.token = flow.token
         self.ssrc = flow.ssrc
         self.contended, self.answers = flow.contended, flow.answers
@@ -41,6 +43,8 @@ class Entry:
 
     def leads_to(self, route: Route) -> bool:
         """Whether a token's route names this flow's endpoint."""
+        if self.installed.slot:  # the peer judges which endpoint it is
+            return route.cluster == self.installed.cluster
         host, port = self.endpoint
         return (route.cluster, route.host, route.port) == (
             self.installed.cluster,
@@ -51,6 +55,7 @@ class Entry:
     def flow(self) -> Flow:
         return self.installed._replace(
             flags=self.flags,
+            back=self.back,
             token=self.token,
             ssrc=self.ssrc,
             contended=self.contended,

@@ -5,7 +5,7 @@ Reads are up to a heartbeat old; deletes are commands, which the packet process 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from relayctl.datapath.base import DatapathError, Nexthop
+from relayctl.datapath.base import DatapathError, Nexthop, PeerPlace
 from relayctl.flow import Flow, FlowKey, pack_flow
 from relayctl.reason import Reason
 from relayctl.wire.route_token import Key
@@ -58,6 +58,9 @@ class MirrorDatapath:
 
     def write_nexthop(self, index: int, nexthop: Nexthop | None) -> None:
         """Nothing to write."""
+
+    def write_peer(self, slot: int, place: PeerPlace | None) -> None:
+        """Nothing to write: the packet process knows."""
 
     def write_keys(self, keys: Mapping[int, Key]) -> None:
         """Nothing to write: the packet process reads them itself."""

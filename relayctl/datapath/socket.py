@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Mapping
 
 from relayctl.address_policy import AddressPolicy
-from relayctl.datapath.base import Nexthop
+from relayctl.datapath.base import Nexthop, PeerPlace
 from relayctl.datapath.budgets import Budgets, client_bucket, endpoint_bucket, token_bucket
 from relayctl.datapath.memory_flows import Entry, MemoryFlows
 from relayctl.flow import CONFIRMED, FlowKey
 from relayctl.packet.actions import FromClient, FromEndpoint, Send, SendInner, SendOuter
+from relayctl.peers import BACK, Peers
 from relayctl.reason import Reason
 from relayctl.wire import route_token, spp, stun
 from relayctl.wire.address import Address
@@ -53,12 +54,18 @@ class SocketDatapath:
         vips: Mapping[Address, int],
         policy: AddressPolicy,
         budgets: Budgets | None = None,
+        *,
+        peers: Peers | None = None,
+        inner_ports: range = range(spp.PORT_BASE, spp.PORT_BASE + spp.PORT_COUNT),
     ) -> None:
         """`vips`: public address → id. `budgets`: by default only the shares of tokens, clients and
         endpoints, since what a whole CPU may hand up protects Python from the kernel's speed."""
         self.flows = MemoryFlows(capacity)
         self._vips = vips
         self._policy = policy
+        self._peers = peers or Peers()
+        self._inner_ports = inner_ports
+        self._places: dict[int, str] = {}  # of peers' slots
         self._budgets = budgets or Budgets()
         self._keys: Mapping[int, Key] = {}
         self._counts: Counter[Reason] = Counter()
@@ -90,6 +97,8 @@ class SocketDatapath:
     def _to_vip(self, event: FromClient, stamp: int) -> Verdict:
         payload = event.payload
         entry = self.flows.entry(event.key)
+        if entry is not None and event.back and entry.installed.slot:
+            return Reason.DROP_PEER_LOOP, None
         if entry is None:
             return self._without_flow(event, stamp), None
         if stun.is_whole(payload, BINDING_REQUEST):
@@ -103,8 +112,20 @@ class SocketDatapath:
             entry.ssrc = ssrc_of(payload) or 0
         if self._may_prove(entry, payload, stamp):
             return Reason.PUNT_ANSWER, None
-        sent = SendInner(entry.endpoint, entry.sport, event.key, payload)
-        return Reason.FORWARD, sent
+        if event.back:
+            entry.back = event.back
+        place = self._reach(entry)
+        if place is None:
+            return self.punt(Reason.PUNT_NEXTHOP, stamp), None
+        return Reason.FORWARD, SendInner(place, entry.sport, event.key, payload)
+
+    def _reach(self, entry: Entry) -> Address | None:
+        """Where a flow's packets go; None: to a peer, and nobody is in its slot."""
+        slot = entry.installed.slot
+        if not slot:
+            return entry.endpoint
+        host = self._places.get(slot)
+        return (host, entry.endpoint[1]) if host else None
 
     def _without_flow(self, event: FromClient, stamp: int) -> Reason:
         payload = event.payload
@@ -169,23 +190,51 @@ class SocketDatapath:
         payload = event.payload
         if not payload or not header.is_of_one_family:
             return Reason.DROP_NOT_SPP, None
-        if not self._policy.is_inside(event.sender[0]):
+        peer = self._peers.at(event.sender[0])
+        if peer:
+            is_known = event.sender[1] in self._inner_ports
+        else:
+            is_known = self._policy.is_inside(event.sender[0])
+        if not is_known:
             return Reason.DROP_NOT_AN_ENDPOINT, None
         vip = self._vips.get(header.proxy)
         if vip is None:
-            return Reason.DROP_FOREIGN_VIP, None
+            return self._for_peers(event, header, peer, stamp)
         key = FlowKey(header.client, vip)
         entry = self.flows.entry(key)
-        if entry is None or entry.endpoint != event.sender:
+        if entry is None or self._reach(entry) != event.sender:
             return self.punt(Reason.PUNT_RETURN, stamp, endpoint_bucket(event.sender)), None
         _stamp_down(entry, payload, stamp)
         return Reason.RETURN, SendOuter(key, payload)
+
+    def _for_peers(self, event: FromEndpoint, header: spp.Header, peer: int, stamp: int) -> Verdict:
+        """Of a VIP that is not ours: a peer brings its client's packet, or gets the answer."""
+        vip = self._peers.vip(header.proxy)
+        if vip is None or (peer and not self._peers.serves(peer, vip)):
+            return Reason.DROP_FOREIGN_VIP, None
+        key = FlowKey(header.client, vip)
+        if peer:
+            brought = FromClient(event.payload, key, event.received_at, peer, event.sport)
+            return self._to_vip(brought, stamp)
+        entry = self.flows.entry(key)
+        host = self._places.get(BACK + entry.back) if entry and entry.back else None
+        if entry is None or self._reach(entry) != event.sender or host is None:
+            return self.punt(Reason.PUNT_RETURN, stamp, endpoint_bucket(event.sender)), None
+        _stamp_down(entry, event.payload, stamp)
+        sent = SendInner((host, entry.sport), entry.sport, key, event.payload)
+        return Reason.RETURN, sent
 
     def nexthops(self) -> Mapping[int, Nexthop]:
         return {}
 
     def write_nexthop(self, index: int, nexthop: Nexthop | None) -> None:
         """Nothing to write: the kernel's own routes carry what our sockets send."""
+
+    def write_peer(self, slot: int, place: PeerPlace | None) -> None:
+        if place:
+            self._places[slot] = place.host
+        else:
+            self._places.pop(slot, None)
 
     def write_keys(self, keys: Mapping[int, Key]) -> None:
         self._keys = dict(keys)

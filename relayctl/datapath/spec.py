@@ -83,6 +83,9 @@ class Spec:
     own: tuple[str, ...] = ()
     allow_inner_clients: bool = False
     transparent: bool = False
+    peers: tuple[tuple[int, str], ...] = ()  # id and inner address
+    foreign_vips: tuple[tuple[int, Address, tuple[int, ...]], ...] = ()
+    """VIPs of peers: id, public address, and which peers serve it."""
     mode: Mode = Mode.NATIVE
     bpffs: str = "/sys/fs/bpf"
 
@@ -135,6 +138,11 @@ class Spec:
                     "inner_addresses": tuple(fields["inner_addresses"]),
                     "clusters": tuple(_cluster(each) for each in fields["clusters"]),
                     "own": tuple(fields["own"]),
+                    "peers": tuple((id, host) for id, host in fields["peers"]),
+                    "foreign_vips": tuple(
+                        (id, (host, port), tuple(holders))
+                        for id, (host, port), holders in fields["foreign_vips"]
+                    ),
                     "mode": Mode(fields["mode"]),
                 }
             )
@@ -162,6 +170,9 @@ class Spec:
             f"INNER_PORTS={self.inner_ports}",
             f"ALLOW_INNER_CLIENTS={int(self.allow_inner_clients)}",
             f"TRANSPARENT={int(self.transparent)}",
+            f"HAS_PEERS={int(bool(self.peers))}",
+            *_by_family("PEERS", "P", [(host, (id, *_words(host))) for id, host in self.peers]),
+            *_by_family("FOREIGN", "V", [_foreign(*vip) for vip in self.foreign_vips]),
         ]
 
 
@@ -206,6 +217,12 @@ def _words(host: str) -> tuple[str, ...]:
 def _vip_arguments(vip: Vip) -> tuple[object, ...]:
     (public, public_port), (local, local_port) = vip.public, vip.local
     return vip.id, *_words(public), public_port, *_words(local), local_port
+
+
+def _foreign(id: int, public: Address, holders: tuple[int, ...]) -> tuple[str, tuple[object, ...]]:
+    """`peer` is the program's name for who sent the packet; 0 = an endpoint."""
+    served = " || ".join(f"peer == {holder}" for holder in (0, *holders))
+    return public[0], (id, *_words(public[0]), public[1], f"({served})")
 
 
 def _allowed(network: Network, cluster: Cluster) -> tuple[str, tuple[object, ...]]:

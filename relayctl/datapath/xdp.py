@@ -22,7 +22,9 @@ from relayctl.datapath.base import (
     ROUTE_KEYS,
     DatapathError,
     Nexthop,
+    PeerPlace,
     pack_nexthop,
+    pack_peer,
     pack_route_key,
     unpack_nexthop,
 )
@@ -139,6 +141,8 @@ class XdpDatapath:
         self._reasons = Map.open(pins / "reasons")
         self._slow_reasons = Map.open(pins / "slow_reasons")
         self._control = Map.open(pins / "control")
+        # an older program of this layout has none
+        self._peers = Map.open(pins / "peers") if (pins / "peers").exists() else None
         with Map.open(pins / maps.META.name) as meta:
             self.meta = maps.unpack_meta(meta.lookup(_index(0)) or b"")
         flows_v4, flows_v6 = Map.open(pins / "flows_v4"), Map.open(pins / "flows_v6")
@@ -209,6 +213,10 @@ class XdpDatapath:
     def write_nexthop(self, index: int, nexthop: Nexthop | None) -> None:
         self._nexthops.update(_index(index), pack_nexthop(nexthop))
 
+    def write_peer(self, slot: int, place: PeerPlace | None) -> None:
+        if self._peers:
+            self._peers.update(_index(slot), pack_peer(place))
+
     def write_keys(self, keys: Mapping[int, Key]) -> None:
         """Let the token gate accept exactly these route keys, by id."""
         for id in range(ROUTE_KEYS):
@@ -250,6 +258,8 @@ class XdpDatapath:
             self._control,
         ):
             pinned.close()
+        if self._peers:
+            self._peers.close()
 
 
 def _index(number: int) -> bytes:

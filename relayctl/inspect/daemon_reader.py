@@ -64,6 +64,9 @@ class DaemonReader:
         _raise_for(answer)
         return True
 
+    def drain(self, on: bool) -> None:
+        _raise_for(self._request("PUT" if on else "DELETE", "/v1/drain", {}))
+
     def close(self) -> None:
         self._http.close()
 

@@ -80,6 +80,9 @@ class PinReader:
             "bring it back; start it, or end all of them with `relayctl unload`"
         )
 
+    def drain(self, on: bool) -> None:
+        raise ReadError(f"{self._instance}: only a running daemon drains; nobody is told ready now")
+
     def close(self) -> None:
         self._datapath.close()
 

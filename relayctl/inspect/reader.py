@@ -88,6 +88,10 @@ class Reader(Protocol):
         """End a flow; False when there was none. Raises `ReadError` without a daemon."""
         ...
 
+    def drain(self, on: bool) -> None:
+        """Begin or end a drain. Raises `ReadError` without a daemon."""
+        ...
+
     def close(self) -> None: ...
 
 

@@ -47,10 +47,12 @@ def user_path(flow: Flow, nexthops: Mapping[int, Nexthop], kernel: bool) -> User
     """Why user space carries `flow`, or None if the kernel does."""
     if not kernel:
         return UserPath.SOCKET_DATAPATH
-    for index, reason in (
-        (flow.nexthop_in, UserPath.NO_NEXTHOP_IN),
-        (flow.nexthop_out, UserPath.NO_NEXTHOP_OUT),
+    for index, reason, by_peer in (
+        (flow.nexthop_in, UserPath.NO_NEXTHOP_IN, flow.slot),
+        (flow.nexthop_out, UserPath.NO_NEXTHOP_OUT, flow.back),
     ):
+        if by_peer:
+            continue
         nexthop = nexthops.get(index)
         if nexthop is None or not nexthop.valid:
             return reason
@@ -75,7 +77,8 @@ def flow_record(
         "client": render(key.client),
         "vip": vips.get(key.vip, str(key.vip)),
         "vip_id": key.vip,
-        "endpoint": render(flow.endpoint),
+        "endpoint": f"peer {flow.slot}" if flow.slot else render(flow.endpoint),
+        "back": flow.back or None,
         "cluster": flow.cluster,
         "state": str(flow.state),
         "expired": None if ended is None else str(ended),

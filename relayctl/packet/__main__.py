@@ -25,6 +25,7 @@ from relayctl.packet.commands import PacketCommands, read_keys
 from relayctl.packet.process import PacketProcess
 from relayctl.packet.sockets import RawSocket, SocketError, open_sockets
 from relayctl.packet.view import PacketView, address_policy
+from relayctl.peers import Peers
 from relayctl.wire.address import is_v6
 from relayctl.wire.route_token import KeyFileError
 
@@ -41,7 +42,13 @@ def _open_datapath(config: RelayConfig, policy: AddressPolicy) -> Datapath:
 
         return xdp.XdpDatapath.open(pin_directory(str(config.bpffs), config.instance))
     vips = {vip.public: vip.id for vip in config.vips}
-    return SocketDatapath(config.max_flows + config.max_flows_v6, vips, policy)
+    return SocketDatapath(
+        config.max_flows + config.max_flows_v6,
+        vips,
+        policy,
+        peers=Peers(config.relays()),
+        inner_ports=config.inner_port_range,
+    )
 
 
 def _interfaces(config: RelayConfig, leg: str) -> frozenset[int]:

@@ -8,8 +8,10 @@ from typing import NamedTuple, Protocol
 
 from relayctl.flow import Flow, FlowKey
 from relayctl.hints import Hints
+from relayctl.packet.lookups import Lookups
 from relayctl.packet.takeover import Takeovers
 from relayctl.packet.token_flows import Crowd
+from relayctl.peers import Peers
 from relayctl.reason import Reason
 from relayctl.wire.address import Address
 from relayctl.wire.cluster import Clusters
@@ -17,11 +19,16 @@ from relayctl.wire.route_token import Key
 
 
 class FromClient(NamedTuple):
-    """A datagram that arrived at a VIP. `received_at` is CLOCK_MONOTONIC in ns."""
+    """A datagram that arrived at a VIP. `received_at` is CLOCK_MONOTONIC in ns.
+
+    `back`: the peer relay whose VIP it was, and that delivered it to our inner port `sport`; 0: it
+    came to a VIP of ours."""
 
     payload: bytes
     key: FlowKey
     received_at: int
+    back: int = 0
+    sport: int = 0
 
 
 class FromEndpoint(NamedTuple):
@@ -77,9 +84,13 @@ class Count(NamedTuple):
     reason: Reason
 
 
+class Held(NamedTuple):
+    """The packet waits for a look-up, and counts when it is judged again; the last action too."""
+
+
 Event = FromClient | FromEndpoint
 Send = SendInner | SendTransparent | SendOuter
-Action = Displace | Install | Send | Count
+Action = Displace | Install | Send | Count | Held
 
 
 class View(Protocol):
@@ -95,12 +106,22 @@ class View(Protocol):
     def hints(self) -> Hints: ...
 
     @property
+    def lookups(self) -> Lookups[FromClient] | None:
+        """What waits for Redis, where there is one."""
+        ...
+
+    @property
     def tombstones(self) -> Mapping[FlowKey, int]:
         """Flows that an operator deleted, each until this CLOCK_MONOTONIC ns."""
         ...
 
     @property
     def pending(self) -> Takeovers: ...
+
+    @property
+    def peers(self) -> Peers:
+        """Other relays, and which clusters and VIPs are theirs."""
+        ...
 
     @property
     def transparent(self) -> bool:

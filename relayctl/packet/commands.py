@@ -17,6 +17,7 @@ from relayctl.messages import (
     NexthopKept,
     NexthopReleased,
     OwnAddresses,
+    PeersLive,
     ReloadKeys,
     RerouteFlows,
     RetireNexthop,
@@ -80,6 +81,8 @@ class PacketCommands:
                     self._reroute(FlowKey(client, vip))
             case OwnAddresses(hosts):
                 self._view.policy.take_own(hosts)
+            case PeersLive(ids):
+                self._view.take_live_peers(ids)
             case RetireNexthop(index):
                 retired = self._view.retire(index)
                 self._channel.send((NexthopReleased if retired else NexthopKept)(index))

@@ -85,6 +85,8 @@ class Newcomers:
             return None
         place, host = _place(endpoint, route.cluster)
         into, out = view.nexthop(host), view.nexthop(client[:-2])
+        if route.cluster in view.peers.via:
+            return None
         if view.owner(endpoint) is None or into is None or out is None:
             return None
         sport, stamp = view.inner_port(client), view.stamp

@@ -5,6 +5,8 @@ in the control process. With the socket datapath every packet passes here, with 
 the kernel hands up. Composition stands in `__main__`.
 """
 
+import base64
+import itertools
 import select
 import time
 from collections import Counter
@@ -14,7 +16,19 @@ from relayctl.channel import Channel, ChannelClosed
 from relayctl.datapath.base import NEVER, Datapath, PackedFlows
 from relayctl.datapath.socket import SocketDatapath
 from relayctl.flow import FlowKey, units
-from relayctl.messages import FlowsPart, Heartbeat, encode_flow, parts
+from relayctl.messages import (
+    PER_PART,
+    Absent,
+    FlowsPart,
+    Found,
+    FoundAll,
+    Heartbeat,
+    Message,
+    Restored,
+    Wanted,
+    encode_flow,
+    parts,
+)
 from relayctl.packet.actions import (
     Action,
     Count,
@@ -22,14 +36,18 @@ from relayctl.packet.actions import (
     Event,
     FromClient,
     FromEndpoint,
+    Held,
     Install,
 )
+from relayctl.packet.answers import Answers
 from relayctl.packet.commands import PacketCommands
 from relayctl.packet.decide import STALE_NS, decide
 from relayctl.packet.inbox import Datagram, Inbox
 from relayctl.packet.outlets import Outlets
+from relayctl.packet.restore import Restore
 from relayctl.packet.rush import Rush
 from relayctl.packet.sockets import PacketSocket, RawSocket
+from relayctl.packet.stamp_clock import StampClock
 from relayctl.packet.upkeep import Upkeep
 from relayctl.packet.view import PacketView
 from relayctl.reason import PUNTS, SLOW_FROM, Reason
@@ -37,6 +55,7 @@ from relayctl.wire.address import unpack
 from relayctl.wire.spp import HEADER_SIZE
 
 BEAT_NS = 500_000_000
+MESSAGES_PER_TURN = 4  # then packets have their turn: a thousand flows of Redis take 10 ms
 PARTS_PER_BEAT = 64  # of the copy of the flow table that the control process gets
 
 
@@ -64,6 +83,9 @@ class PacketProcess:
         self._outlets = Outlets(sockets, raw_sockets, view.public)
         self._upkeep = Upkeep(view, datapath.flows)
         self._upkeep.adopt()
+        self._restore = Restore(view, datapath.flows, self._upkeep)
+        self._lookups = view.lookups
+        self._answers = Answers(view, self._restore)
         self._rush = None
         if isinstance(datapath.flows, PackedFlows) and not view.transparent:
             self._rush = Rush(view, datapath.flows, self._outlets, self._upkeep)
@@ -80,6 +102,7 @@ class PacketProcess:
         self._copy: Iterator[FlowsPart] = iter(())
         self._generation = 0
         self._epoll = select.epoll()
+        self._clock = StampClock(time.time_ns(), time.monotonic_ns())
 
     def run(self) -> None:
         """Serve until the channel closes."""
@@ -91,7 +114,10 @@ class PacketProcess:
                 if now >= next_beat:
                     next_beat = now + BEAT_NS
                     self._beat(now)
-                self._turn((next_beat - now) / 1e9)
+                deadline = self._lookups.deadline() if self._lookups else None
+                until = next_beat if deadline is None else min(next_beat, deadline)
+                self._turn(max(0, until - now) / 1e9)
+                self._look_up()
         except ChannelClosed:
             return
         finally:
@@ -109,18 +135,52 @@ class PacketProcess:
             if fd in self._sockets:
                 self._drain(self._sockets[fd])
             else:
-                for message in self._channel.receive():
-                    self._commands.obey(message)
+                for message in itertools.islice(self._channel.receive(), MESSAGES_PER_TURN):
+                    self._obey(message)
+
+    def _obey(self, message: Message) -> None:
+        match message:
+            case Found():
+                now = time.monotonic_ns()
+                self._judge_again(self._answers.found(message, now), now)
+            case Absent():
+                now = time.monotonic_ns()
+                self._judge_again(self._answers.absent(message, now), now)
+            case FoundAll():
+                self._channel.send(Restored(self._restore.installed, self._restore.refused))
+            case _:
+                self._commands.obey(message)
+
+    def _look_up(self) -> None:
+        """Ask for the orphans that came, and give up those that waited long enough."""
+        if self._lookups is None:
+            return
+        unasked = self._lookups.unasked()
+        for at in range(0, len(unasked), PER_PART):
+            joined = b"".join(unasked[at : at + PER_PART])
+            self._channel.send(Wanted(base64.b64encode(joined).decode()))
+        now = time.monotonic_ns()
+        self._judge_again(self._lookups.late(now), now, Reason.SLOW_LATE)
+
+    def _judge_again(
+        self, orphans: list[FromClient], now: int, vain: Reason = Reason.SLOW_ORPHAN
+    ) -> None:
+        """Packets that waited; `vain`: how they count if nobody knows their client still."""
+        outcomes = {Reason.SLOW_FORWARD: Reason.SLOW_CACHED, Reason.SLOW_ORPHAN: vain}
+        for orphan in orphans:
+            reason = self._carry_out(decide(orphan, self._view, now), now)
+            if reason is not None:
+                self._counts[outcomes.get(reason, reason)] += 1
 
     def _drain(self, sock: PacketSocket) -> None:
-        clock_offset = time.time_ns() - time.monotonic_ns()
         now = time.monotonic_ns()
+        self._clock.look(time.time_ns(), now)
         self._view.stamp = units(now)
         rush = self._rush if sock.vip else None
         datagrams = sock.receive(self._inbox)
         self._received += len(datagrams)
         for datagram in datagrams:
-            received_at = datagram.received_at - clock_offset
+            received_at = self._clock.monotonic(datagram.received_at)
             if rush and now - received_at <= STALE_NS and rush.take(datagram, sock.vip):
                 continue
             self._open(rush, now)  # in the order of arrival
@@ -142,17 +202,22 @@ class PacketProcess:
                 return
             if reason not in PUNTS:
                 return
-        self._counts[self._carry_out(decide(event, self._view, now), now)] += 1
+        outcome = self._carry_out(decide(event, self._view, now), now)
+        if outcome is not None:
+            self._counts[outcome] += 1
 
     def _is_wrong_side(self, event: Event, interface: int) -> bool:
         outer = isinstance(event, FromClient)
         allowed = self._outer_interfaces if outer else self._inner_interfaces
         return bool(allowed) and interface not in allowed
 
-    def _carry_out(self, actions: Iterable[Action], now: int) -> Reason:
+    def _carry_out(self, actions: Iterable[Action], now: int) -> Reason | None:
+        """None for a packet that waits for a look-up."""
         for action in actions:
             if isinstance(action, Count):
                 return action.reason
+            if isinstance(action, Held):
+                return None
             if isinstance(action, Install):
                 if not self._flows.install(action.key, action.flow):
                     return Reason.SLOW_TABLE_FULL
@@ -167,6 +232,7 @@ class PacketProcess:
         stamp = self._view.stamp = units(now)
         self._datapath.beat(stamp)
         self._upkeep.beat(stamp, now)
+        self._view.lead_peers()
         self._datapath.write_slow_reasons(self._counts)
         reasons = self._datapath.reasons() if self._user_path is not None else {}
         self._channel.send(

@@ -55,10 +55,10 @@ class Takeovers:
         if len(self._by_flow) > CAPACITY:
             del self._by_flow[next(iter(self._by_flow))]
 
-    def is_wanted_by(self, key: FlowKey, endpoint: Address, now: int) -> bool:
-        """Whether `endpoint` is the one that wants this flow."""
+    def wanted_by(self, key: FlowKey, now: int) -> Address | None:
+        """The endpoint that wants this flow."""
         takeover = self._live(key, now)
-        return takeover is not None and takeover.target.endpoint == endpoint
+        return takeover.target.endpoint if takeover else None
 
     def note(self, key: FlowKey, transaction: bytes) -> None:
         """The endpoint sends the client a check."""

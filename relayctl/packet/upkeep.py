@@ -8,6 +8,7 @@ few that nobody confirmed. Whole passes over the table are the control process's
 import struct
 from collections import deque
 from collections.abc import Iterable
+from typing import Protocol
 
 from relayctl.datapath.base import FlowTable
 from relayctl.flow import (
@@ -20,7 +21,6 @@ from relayctl.flow import (
     State,
     expiry,
 )
-from relayctl.packet.newcomers import Opening
 from relayctl.packet.token_flows import surplus
 from relayctl.packet.view import PacketView
 
@@ -33,6 +33,16 @@ assert _SUMMARY.size == VALUE.size
 
 _NewFlow = tuple[int, bytes, bytes]
 """When to look at it (a stamp), token prefix, key. Plain: no garbage collection looks at those."""
+
+
+class Fresh(Protocol):
+    """A flow that was installed just now."""
+
+    @property
+    def key(self) -> bytes: ...
+
+    @property
+    def token(self) -> bytes: ...
 
 
 class Upkeep:
@@ -66,10 +76,10 @@ class Upkeep:
         if flow.state is State.NEW:
             self._new.append((flow.born + NEW_LIFE + 1, flow.token, plain))
 
-    def opened(self, openings: Iterable[Opening]) -> None:
+    def opened(self, fresh: Iterable[Fresh]) -> None:
         """New flows were made now. Their tokens are known already."""
         look_at = self._view.stamp + NEW_LIFE + 1
-        self._new.extend([(look_at, each.token, each.key) for each in openings])
+        self._new.extend([(look_at, each.token, each.key) for each in fresh])
 
     def displace(self, key: FlowKey, now: int) -> None:
         """Delete a flow; its endpoint's next packet must not make it again."""

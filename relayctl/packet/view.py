@@ -3,18 +3,21 @@
 It writes one thing: the number and the empty table entry of a nexthop that nobody used before.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from relayctl.address_policy import AddressPolicy
 from relayctl.config import RelayConfig
-from relayctl.datapath.base import Datapath, Nexthop
+from relayctl.datapath.base import Datapath, Nexthop, PeerPlace
 from relayctl.flow import Flow, FlowKey
 from relayctl.hints import Hints
+from relayctl.packet.actions import FromClient
+from relayctl.packet.lookups import Lookups
 from relayctl.packet.takeover import Takeovers
 from relayctl.packet.token_flows import Crowd, TokenFlows
+from relayctl.peers import Peers
 from relayctl.routes import NexthopIndex, Routes, Way
 from relayctl.wire import spp
-from relayctl.wire.address import Address
+from relayctl.wire.address import Address, compact
 from relayctl.wire.cluster import Clusters
 from relayctl.wire.route_token import Key
 
@@ -39,15 +42,18 @@ class PacketView:
         self.keys = keys
         self.clusters = Clusters(section.cluster() for section in config.clusters)
         self.hints = Hints()
+        self.lookups: Lookups[FromClient] | None = Lookups() if config.redis else None
         self.tombstones: dict[FlowKey, int] = {}
         self.pending = Takeovers()
         self.tokens = TokenFlows()
         self.transparent = config.inner == "transparent"
         self.stamp = 0
         self.nexthop_full = 0
-        self.public = {vip.id: vip.public for vip in config.vips}
+        ours = {vip.id: vip.public for vip in config.vips}
+        self.peers = Peers(config.relays(), config.via())
+        self.public = {**ours, **self.peers.public}
         self.policy = policy or address_policy(config)
-        self._vips = {public: id for id, public in self.public.items()}
+        self._vips = {public: id for id, public in ours.items()}
         self._datapath = datapath
         self._ports = config.inner_port_base, config.inner_ports
         self._in_kernel = config.datapath == "xdp"
@@ -56,6 +62,7 @@ class PacketView:
         self._reserved = reserved
         self._remembered: dict[bytes, int] = {}  # compact host → nexthop
         self._remembered_at = 0  # stamp
+        self._written: dict[int, PeerPlace | None] = {}  # slots of peers
 
     @property
     def is_ready(self) -> bool:
@@ -67,6 +74,21 @@ class PacketView:
         self._routes = routes
         self._remembered.clear()
         self._use_gateways()
+        self.lead_peers()
+
+    def take_live_peers(self, ids: Iterable[int]) -> None:
+        """Only these peers live now."""
+        self.peers.take(ids)
+        self.lead_peers()
+
+    def lead_peers(self) -> None:
+        """Bring the slots of peers up to date: each beat, since their nexthops are in use too."""
+        for slot, host in self.peers.places().items():
+            index = self.nexthop(compact(host)) if host else None
+            place = None if host is None or index is None else PeerPlace(host, index)
+            if slot not in self._written or self._written[slot] != place:
+                self._datapath.write_peer(slot, place)
+                self._written[slot] = place
 
     def _use_gateways(self) -> None:
         for way in self._routes.gateways() if self._routes else ():
@@ -145,7 +167,7 @@ def address_policy(config: RelayConfig) -> AddressPolicy:
     sockets = [address for vip in config.vips for address in (vip.local, vip.public)]
     sockets += [(host, port) for host in config.inner_addresses for port in config.inner_port_range]
     return AddressPolicy(
-        [section.cluster() for section in config.clusters],
+        [section.cluster() for section in config.clusters if not section.via],
         sockets,
         inner_clients=config.allow_inner_clients,
         local=config.dev_local,

@@ -3,10 +3,10 @@
 import ipaddress
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import pydantic
 
+from relayctl.wire import redis_url
 from relayctl.wire.cluster import IPV4_PREFIX, Cluster, Network
 from relayctl.wire.settings import Settings
 
@@ -41,13 +41,7 @@ def _absolute(path: Path) -> Path:
 
 
 def _redis_url(value: str) -> str:
-    try:
-        parts = urlsplit(value)
-        whole = parts.path != "" if parts.scheme == "unix" else parts.hostname and parts.port != 0
-    except ValueError:  # of the port
-        whole = False
-    if parts.scheme not in ("redis", "rediss", "unix") or not whole:
-        raise ValueError("is no Redis; write 'redis://[:<password>@]<host>:<port>/0'")
+    redis_url.parse(value)
     return value
 
 

@@ -12,9 +12,9 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
-from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from relayctl.wire.redis_client import Client
 from signaling.access.api_keys import digest_of
 from signaling.session import Session
 
@@ -87,7 +87,7 @@ class InMemory:
 class InRedis:
     """Of all replicas: `ek:{sha256 in hex}` -> JSON, gone by itself when it expires."""
 
-    def __init__(self, redis: Redis, deadline_s: float = REDIS_DEADLINE_S) -> None:
+    def __init__(self, redis: Client, deadline_s: float = REDIS_DEADLINE_S) -> None:
         self._redis = redis
         self._deadline_s = deadline_s
 

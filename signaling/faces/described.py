@@ -39,20 +39,19 @@ BEGINNING = (
     *(Code.NO_TRANSCEIVER, Code.NO_INGRESS, Code.ALL_FULL, Code.OVERLOADED),
     Code.TRANSCEIVER_ERROR,
 )
+RESUMING = (
+    *(Code.CALL_NOT_FOUND, Code.ALREADY_RESUMED, Code.RESUME_EXPIRED, Code.RESUME_UNAVAILABLE),
+)
 ON_CALL = (Code.CALL_NOT_FOUND, Code.CALL_ENDED, Code.OWNER_GONE, Code.TRANSCEIVER_ERROR)
 RESTARTING = (*ON_CALL, *BODY, Code.BAD_SDP, Code.NOT_ACCEPTABLE, Code.CONFLICT)
 
 WITH_KEY: Extra = {"security": [{"key": []}]}
-WITH_MODEL: Extra = {  # read by hand too: FastAPI's reading of it costs as much as all of the face
-    "parameters": [
-        {
-            "name": "model",
-            "in": "query",
-            "description": "What the session's `model` is if it names none",
-            "schema": {"type": "string"},
-        }
-    ]
-}
+MODEL = "model", "What the session's `model` is if it names none", {"type": "string"}
+RESUME = (
+    "resume",
+    "Id of a call whose transceiver is gone: this one carries it on",
+    {"type": "string", "pattern": "^rtc_[A-Za-z0-9_-]{24}_[A-Za-z0-9_-]{22}$"},
+)
 OBJECT: dict[str, Any] = {"type": "object", "additionalProperties": True}
 
 SERVICE = """Begins calls: an SDP offer in, an SDP answer out, as OpenAI's Realtime calls API has
@@ -118,6 +117,15 @@ def body(content: Extra, *, required: bool = True) -> Extra:
     """The body of a request: `content` is a schema by content type."""
     told = {kind: {"schema": schema} for kind, schema in content.items()}
     return {"requestBody": {"required": required, "content": told}}
+
+
+def query(*parameters: tuple[str, str, Extra]) -> Extra:
+    """Parameters that are read by hand too: FastAPI's reading costs as much as all of a face."""
+    told = [
+        {"name": name, "in": "query", "description": description, "schema": schema}
+        for name, description, schema in parameters
+    ]
+    return {"parameters": told}
 
 
 def sdp_text(what: str) -> dict[str, Any]:

@@ -31,7 +31,7 @@ _OFFER = {
 }
 _BEGUN = {
     **described.answer(200, "The answer, and the id of its call", {JSON: described.OBJECT}),
-    **described.errors(*described.BEGINNING, Code.BAD_JSON),
+    **described.errors(*described.BEGINNING, *described.RESUMING, Code.BAD_JSON),
 }
 
 
@@ -43,12 +43,16 @@ def routes(front: Front) -> APIRouter:
         "/offer",
         summary="Begin a call",
         responses=_BEGUN,
-        openapi_extra={**described.body({JSON: _OFFER}), **WITH_KEY},
+        openapi_extra={
+            **described.body({JSON: _OFFER}),
+            **WITH_KEY,
+            **described.query(described.RESUME),
+        },
     )
     async def create(request: Request) -> JSONResponse:
         caller = await front.admit(request)
         offer = read_json_offer(await read_body(request, JSON))
-        created = await front.begin(request, FACE, caller, offer, DIALECT)
+        created = await front.begin(request, FACE, caller, offer, DIALECT, resumes=True)
         return JSONResponse(
             {"sdp": created.answer, "type": "answer", "id": created.call_id.render()},
             headers=created.headers,

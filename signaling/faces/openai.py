@@ -3,7 +3,8 @@
 Clients set their base URL to us and stay as they are. An offer may come with a session, as parts
 `sdp` and `session` of a form; `/v1/realtime` is the older address of the same. Answers have a fixed
 length, never chunks: small clients read them into one buffer. POST to the Location is an ICE
-restart, which the original does not have. There are no telephone calls here.
+restart, and `?resume=` carries a call on that has lost its transceiver: the original has neither.
+There are no telephone calls here.
 """
 
 from typing import Any
@@ -16,7 +17,7 @@ from relayctl.wire import address
 from signaling.faces import described
 from signaling.faces.bare import BareRoute
 from signaling.faces.body import MAX_BODY, content_type_of, read_body
-from signaling.faces.described import JSON, SDP, WITH_KEY, WITH_MODEL, CallIdText
+from signaling.faces.described import JSON, SDP, WITH_KEY, CallIdText
 from signaling.faces.dialect import dialect_of
 from signaling.faces.form import FORM, MAX_PARTS, read_form
 from signaling.fleet.control import INGRESS, STEERING
@@ -42,13 +43,15 @@ _FORM_SCHEMA = {
 _OFFER = {
     **described.body({**described.sdp("The offer"), FORM: _FORM_SCHEMA}),
     **WITH_KEY,
-    **WITH_MODEL,
+    **described.query(described.MODEL, described.RESUME),
 }
 _BEGUN = {
     **described.answer(
         201, "The answer", described.sdp("The answer"), "Location", INGRESS, STEERING
     ),
-    **described.errors(*described.BEGINNING, Code.BAD_FORM, Code.BAD_SESSION),
+    **described.errors(
+        *(*described.BEGINNING, *described.RESUMING, Code.BAD_FORM, Code.BAD_SESSION)
+    ),
 }
 _RESTARTED = {
     **described.answer(200, "The answer", described.sdp("The answer")),
@@ -71,7 +74,7 @@ def routes(front: Front, paths: FlowPaths) -> APIRouter:
         caller = await front.admit(request)
         offer, session = await _asked(request, request.query_params.get("model"))
         dialect = dialect_of(request, caller)
-        created = await front.begin(request, FACE, caller, offer, dialect, session)
+        created = await front.begin(request, FACE, caller, offer, dialect, session, resumes=True)
         location = f"{router.prefix}/calls/{created.call_id.render()}"
         return _sdp(created.answer, 201, {**created.headers, "Location": location})
 

@@ -8,13 +8,15 @@ import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
-from redis.asyncio import Redis
+from redis.asyncio import RedisCluster
 from redis.exceptions import RedisError
 
-from relayctl.wire import registration
+from relayctl.wire import redis_client, registration
 from relayctl.wire.address import Address
 from relayctl.wire.cluster import Clusters
+from relayctl.wire.redis_client import Client
 from relayctl.wire.registration import Registration, RegistrationError
 
 DEADLINE_S = 0.5  # of a whole reading; nobody waits for it
@@ -38,9 +40,10 @@ class Announcements:
     """Reads them. An address that is in no cluster of ours, or not in the one it claims, is none
     of ours, whoever wrote it there."""
 
-    def __init__(self, redis: Redis, clusters: Clusters) -> None:
+    def __init__(self, redis: Client, clusters: Clusters) -> None:
         self._redis = redis
         self._clusters = clusters
+        self._masters: list[Any] = []  # to be read in this round, the one under way first
         self._cursor = 0
 
     async def read(self, known: Collection[Address], room: int = PAGE) -> Reading:
@@ -54,6 +57,8 @@ class Announcements:
                 endpoints = [*known, *new]
                 values = await self._values(endpoints)
         except (RedisError, OSError, TimeoutError) as error:
+            if isinstance(self._redis, RedisCluster):
+                self._masters.clear()  # they may be others now
             raise Silent(type(error).__name__) from None
         for endpoint, value in zip(endpoints, values, strict=True):
             self._take(reading, endpoint, value)
@@ -66,11 +71,15 @@ class Announcements:
         for _ in range(PAGES):
             if len(new) >= room:
                 break
-            self._cursor, keys = await self._redis.scan(
-                self._cursor, match=f"{registration.PREFIX}*", count=PAGE
+            if not self._masters:
+                self._masters, self._cursor = await redis_client.masters(self._redis), 0
+            self._cursor, keys = await redis_client.scan(
+                self._redis, self._masters[0], self._cursor, f"{registration.PREFIX}*", PAGE
             )
             new.update(each for each in self._ours(keys, ignored) if each not in known)
             if self._cursor == 0:
+                del self._masters[0]
+            if not self._masters:
                 break
         return new
 

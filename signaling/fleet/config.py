@@ -33,6 +33,10 @@ def _url(value: str) -> str:
     return value
 
 
+def _one_or_more(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
 class PlaceSection(Settings):
     """Degrees north and east; a region of any name, or a country's two letters."""
 
@@ -57,14 +61,18 @@ class ClusterPlaceSection(PlaceSection, ClusterSection):
 
 
 class IngressSection(PlaceSection):
-    """A relay site: its VIPs and, if its admin HTTP can be reached from here, that one's URL.
+    """A relay site: its VIPs and, if its admin HTTP can be reached from here, that one's URL; a
+    list of them, where several relays share the VIPs.
 
     `clusters`: those that it has a route to, all if none is named. `health`: what is asked whether
-    clients may be sent there."""
+    clients may be sent there, by default the relays; one that says yes is enough."""
 
     name: Annotated[str, pydantic.Field(pattern=r"^[\x21-\x7e]{1,64}$")]
     vips: Annotated[tuple[Endpoint, ...], pydantic.Field(min_length=1)]
-    admin: Annotated[str, pydantic.AfterValidator(_base_url)] | None = None
+    admin: Annotated[
+        tuple[Annotated[str, pydantic.AfterValidator(_base_url)], ...],
+        pydantic.BeforeValidator(_one_or_more),
+    ] = ()
     health: Annotated[str, pydantic.AfterValidator(_url)] | None = None
     clusters: tuple[int, ...] = ()
 
@@ -73,7 +81,9 @@ class IngressSection(PlaceSection):
             self.name,
             self.vips,
             self.admin,
-            health=self.health or (self.admin and f"{self.admin}/readyz"),
+            health=(self.health,)
+            if self.health
+            else tuple(f"{admin}/readyz" for admin in self.admin),
             clusters=frozenset(self.clusters),
             place=self.place,
         )

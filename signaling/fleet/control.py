@@ -28,7 +28,11 @@ MAX_RETRY_S = 60
 INGRESS = "X-Ferryline-Ingress"
 STEERING = "X-Ferryline-Steering"
 
-_PARAMS = {"offer": "sdp", "session": "session"}  # the transceiver's name -> the client's
+_PARAMS = {
+    "offer": "sdp",
+    "session": "session",
+    "resume": "resume",
+}  # the transceiver's name -> the client's
 
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _CREATE = {
@@ -38,6 +42,14 @@ _CREATE = {
     503: Code.ALL_FULL,
 }
 _ON_CALL = {404: Code.CALL_NOT_FOUND, 410: Code.CALL_ENDED}
+_RESUME = {
+    **_CREATE,
+    404: Code.CALL_NOT_FOUND,
+    409: Code.ALREADY_RESUMED,
+    410: Code.RESUME_EXPIRED,
+    502: Code.RESUME_UNAVAILABLE,
+}
+_HAND_OVER = {**_ON_CALL, 502: Code.RESUME_UNAVAILABLE}
 _RESTART = {400: Code.BAD_SDP, 406: Code.NOT_ACCEPTABLE, 409: Code.CONFLICT, **_ON_CALL}
 
 
@@ -85,17 +97,21 @@ class Control:
         dialect: str,
         session: Session | None = None,
         subject: str = "",
+        resume: CallId | None = None,
     ) -> Created:
-        """Begin a call. Raises `Refused` (`all_full` when it has no slot) or `Unreachable`."""
+        """Begin a call, or carry on the call `resume`. Raises `Refused` (`all_full` when it has no
+        slot) or `Unreachable`."""
         body: dict[str, Any] = {"offer": offer, "vips": [address.render(vip) for vip in vips]}
         body["dialect"] = dialect
         if session:
             body["session"] = session
         if subject:
             body["subject"] = subject
+        if resume is not None:
+            body["resume"] = resume.render()
         reply = await self._send("POST", endpoint, "", body)
         if reply.status != 201:
-            raise _refusal(endpoint, reply, _CREATE)
+            raise _refusal(endpoint, reply, _CREATE if resume is None else _RESUME)
         values = _object(endpoint, reply)
         try:
             return Created(parse(values["id"]), _text(values["answer"]))
@@ -124,6 +140,13 @@ class Control:
         reply = await self._send("DELETE", endpoint, f"/{call_id.render()}{of}")
         if reply.status != 204:
             raise _refusal(endpoint, reply, _ON_CALL)
+
+    async def hand_over(self, endpoint: Address, call_id: CallId, subject: str) -> None:
+        """End a call of `subject`, for another to carry it on. Raises as `end`."""
+        query = f"reason=resumed&subject={quote(subject, safe='')}"
+        reply = await self._send("DELETE", endpoint, f"/{call_id.render()}?{query}")
+        if reply.status != 204:
+            raise _refusal(endpoint, reply, _HAND_OVER)
 
     async def describe(self, endpoint: Address, call_id: CallId) -> dict[str, Any]:
         """State of a call, as the transceiver tells it. Raises `Refused` or `Unreachable`."""

@@ -9,9 +9,9 @@ import logging
 from collections.abc import AsyncIterator
 
 import httpx
-from redis.asyncio import Redis
 
 from relayctl.wire import address
+from relayctl.wire.redis_client import Client
 from signaling.config import SignalingConfig
 from signaling.fleet.announcements import Announcements
 from signaling.fleet.control import Control
@@ -29,7 +29,7 @@ class FleetWatch:
         config: SignalingConfig,
         control: Control,
         client: httpx.AsyncClient,
-        redis: Redis | None,
+        redis: Client | None,
         metrics: Metrics,
         log: logging.Logger,
     ) -> None:

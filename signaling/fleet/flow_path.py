@@ -52,18 +52,18 @@ class FlowPaths:
             key = address.parse(str(client)), address.parse(str(vip))
         except AddressError:
             return Sighting()
-        asked = [i for i in self._ingresses if i.admin and key[1] in i.vips]
-        for sighting in await asyncio.gather(*(self._ask(i, *key) for i in asked)):
+        asked = [(i.name, url) for i in self._ingresses if key[1] in i.vips for url in i.admin]
+        for sighting in await asyncio.gather(*(self._ask(*each, *key) for each in asked)):
             if sighting.ingress is not None:
                 return sighting
         return Sighting()
 
-    async def _ask(self, ingress: Ingress, client: Address, vip: Address) -> Sighting:
-        url = f"{ingress.admin}/v1/flows/{quote(address.render(client), safe='')}"
+    async def _ask(self, ingress: str, admin: str, client: Address, vip: Address) -> Sighting:
+        url = f"{admin}/v1/flows/{quote(address.render(client), safe='')}"
         try:
             async with asyncio.timeout(DEADLINE_S):
                 reply = await self._client.get(url, params={"vip": address.render(vip)})
-            return _read(ingress.name, reply.json()) if reply.status_code == 200 else Sighting()
+            return _read(ingress, reply.json()) if reply.status_code == 200 else Sighting()
         except (
             httpx.HTTPError,
             TimeoutError,

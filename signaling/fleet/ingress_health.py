@@ -1,7 +1,8 @@
-"""Which ingresses clients may be sent to: each one's health URL, asked once a second.
+"""Which ingresses clients may be sent to: each one's health URLs, asked once a second.
 
-Thin I/O. An ingress that says no (it drains) is down at once; one that does not answer, when that
-happens twice in a row. One without a URL is never down.
+Thin I/O. A relay that says no (it drains) is down at once; one that does not answer, when that
+happens twice in a row. An ingress is down when all of its relays are: the router sends a VIP's
+packets to those that are ready. One without a URL is never down.
 """
 
 import asyncio
@@ -28,7 +29,9 @@ class IngressHealth:
         self._client = client
         self._asked = tuple(ingress for ingress in ingresses if ingress.health)
         self._on_change = on_change
-        self._unanswered = dict.fromkeys((ingress.name for ingress in self._asked), 0)
+        urls = [url for ingress in self._asked for url in ingress.health]
+        self._unanswered = dict.fromkeys(urls, 0)
+        self._faults = dict.fromkeys(urls, "")
         self.down: frozenset[str] = frozenset()
 
     async def refresh(self) -> None:
@@ -42,16 +45,21 @@ class IngressHealth:
             await asyncio.sleep(INTERVAL_S)
 
     async def _ask(self, ingress: Ingress) -> None:
+        await asyncio.gather(*map(self._ask_relay, ingress.health))
+        faults = [self._faults[url] for url in ingress.health]
+        self._set(ingress, ", ".join(dict.fromkeys(faults)) if all(faults) else "")
+
+    async def _ask_relay(self, url: str) -> None:
         try:
             async with asyncio.timeout(DEADLINE_S):
-                reply = await self._client.get(str(ingress.health))
+                reply = await self._client.get(url)
         except (httpx.HTTPError, TimeoutError):
-            self._unanswered[ingress.name] += 1
-            if self._unanswered[ingress.name] >= PATIENCE:
-                self._set(ingress, "does not answer")
+            self._unanswered[url] += 1
+            if self._unanswered[url] >= PATIENCE:
+                self._faults[url] = "does not answer"
             return
-        self._unanswered[ingress.name] = 0
-        self._set(ingress, "" if reply.status_code == 200 else f"says {reply.status_code}")
+        self._unanswered[url] = 0
+        self._faults[url] = "" if reply.status_code == 200 else f"says {reply.status_code}"
 
     def _set(self, ingress: Ingress, fault: str) -> None:
         if bool(fault) == (ingress.name in self.down):

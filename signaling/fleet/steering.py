@@ -58,15 +58,15 @@ class Transceiver:
 
 @dataclass(frozen=True, slots=True)
 class Ingress:
-    """A relay site: the VIPs that clients send to, and the URL of its admin HTTP, if any.
+    """A relay site: the VIPs that clients send to, and the URLs of its relays' admin HTTP, if any.
 
-    `clusters`: ids of those it has a route to; empty = all. `health`: the URL that says 200 while
-    it takes clients; None = always healthy."""
+    `clusters`: ids of those it has a route to; empty = all. `health`: URLs, of which any says 200
+    while it takes clients; none = always healthy."""
 
     name: str
     vips: tuple[Address, ...]
-    admin: str | None = None
-    health: str | None = None
+    admin: tuple[str, ...] = ()
+    health: tuple[str, ...] = ()
     clusters: frozenset[int] = frozenset()
     place: Place = _UNPLACED
 

@@ -102,7 +102,11 @@ function reached() {
 
 function noted(detail) {
   journal.add(detail);
-  if (detail.direction === "received") conversation.hear(detail.event);
+  const { direction, event } = detail;
+  if (direction === "received") conversation.hear(event);
+  if (direction !== "page") return;
+  if (event.type === "page.resumed") conversation.seam(true);
+  if (event.type === "page.anew") conversation.seam(false);
 }
 
 // ---- what the person wants ----
@@ -213,6 +217,9 @@ window.ferryline = {
   },
   get callId() {
     return call?.callId ?? null;
+  },
+  get turns() {
+    return conversation.turns;
   },
   get timeline() {
     return call?.timeline ?? timeline; // of the last call

@@ -7,23 +7,16 @@ import { recover, sleep } from "./recovery.js";
 import * as server from "./server.js";
 import { watchForSilence } from "./silence.js";
 import { read } from "./stats.js";
+import { begun, stuck } from "./timeline.js";
+import { verdict } from "./verdict.js";
 
 const SETUP_MS = 15000;
 const HEALED_MS = 3000; // audio has to be back so soon after a restart
-const GONE = [404, 409, 410, 502]; // statuses of a call that no restart can save
-const ENDED = 410; // of one that was ended over there: only one whose path was lost is begun anew
-const LOST = "consent_lost";
-const FORBIDDEN = [401, 403]; // trying again does not help
 export const UNASKED = "page_"; // begins the event_id of what no person has asked for
-const ENDS = {
-  hangup: "The other side has hung up.",
-  backend_ended: "The other side has hung up.",
-  expired: "The time of this call was up.",
-  shutdown: "The server is going down. Press Talk to begin again.",
-};
 
 export class Call extends EventTarget {
   restarts = 0;
+  resumes = 0; // on another server, with what was said
   speaking = false; // the other side, as it says itself
   timeline = {};
   ingress = null; // where the server sent us, and why
@@ -33,13 +26,14 @@ export class Call extends EventTarget {
   #location = null;
   #state = "idle";
   #recovery = null;
+  #how = "again"; // it was connected after a loss
   #unwatch = () => {};
 
   /** `clicked`: when it was asked for, in `performance.now()` ms. The microphone is there now. */
   constructor(track, clicked) {
     super();
     this.#track = track;
-    this.#begin(clicked);
+    this.timeline = begun(clicked);
   }
 
   get state() {
@@ -62,7 +56,7 @@ export class Call extends EventTarget {
   async start() {
     this.#say("calling", "Calling…");
     try {
-      await this.#connect();
+      await this.#connect(server.create);
     } catch (error) {
       if (this.#over) return;
       this.#end("failed", error.message, error);
@@ -95,7 +89,8 @@ export class Call extends EventTarget {
 
   async stats() {
     const figures = read(this.pc ? await this.pc.getStats() : new Map());
-    return { state: this.#state, restarts: this.restarts, ...figures };
+    const { restarts, resumes } = this;
+    return { state: this.#state, restarts, resumes, ...figures };
   }
 
   get #over() {
@@ -128,13 +123,8 @@ export class Call extends EventTarget {
     this.#say(state, message, error);
   }
 
-  #begin(clicked) {
-    const later = { offer: null, answer: null, ice: null, dtls: null, channel: null };
-    this.timeline = { click: clicked, microphone: performance.now(), ...later, first_audio: null };
-  }
-
   #mark(phase) {
-    if (this.timeline[phase] !== null) return;
+    if (this.#over || this.timeline[phase] !== null) return;
     this.timeline[phase] = performance.now();
     this.#tell("timeline");
   }
@@ -149,36 +139,46 @@ export class Call extends EventTarget {
     this.#location = null;
   }
 
-  async #connect() {
+  /** A connection of its own for the call that `place(offer)` begins. The one that is there stays
+   * until the server has answered; then `placed` is told. */
+  async #connect(place, placed = () => {}) {
     const peer = new Peer(this.#track, {
       phase: (phase) => this.#reached(phase),
       broken: () => this.#broke("The way broke. Finding another…"),
       gone: () => this.#broke("The connection closed. Asking why…"), // a restart tells
-      message: (data) => this.#told(data),
+      message: (received) => this.#told(received),
       track: (track) => this.#heard(peer, track),
     });
-    this.#peer = peer;
-    this.speaking = false;
-    const offer = await peer.offer();
-    this.#mark("offer");
-    const created = await server.create(offer);
-    if (this.#over) return server.hangUp(created.location); // hung up meanwhile
-    this.#location = created.location;
-    [this.ingress, this.steering] = [created.ingress, created.steering];
-    this.#mark("answer");
+    let created;
+    try {
+      const offer = await peer.offer();
+      this.#mark("offer");
+      created = await place(offer);
+    } catch (error) {
+      peer.close();
+      throw error;
+    }
+    if (this.#over) {
+      peer.close();
+      return server.hangUp(created.location); // hung up meanwhile
+    }
+    placed();
+    this.#take(peer, created);
     await peer.accept(created.answer);
     await Promise.race([peer.up, this.#deadline(created.answer)]);
   }
 
+  #take(peer, { location, ingress, steering }) {
+    this.#unwatch();
+    this.#peer?.close();
+    Object.assign(this, { ingress, steering, speaking: false });
+    [this.#peer, this.#location] = [peer, location];
+    this.#mark("answer");
+  }
+
   async #deadline(answer) {
     await sleep(SETUP_MS);
-    const relay = /^a=candidate:\S+ \d+ \S+ \d+ (\S+) (\d+)/m.exec(answer);
-    const where = relay ? `${relay[1]} port ${relay[2]}` : "the relay";
-    throw new Error(
-      this.timeline.ice
-        ? "The relay was reached, but encryption could not be set up."
-        : `Nothing came back from ${where} over UDP. A firewall may be in the way.`,
-    );
+    throw new Error(stuck(this.timeline, answer));
   }
 
   #reached(phase) {
@@ -191,17 +191,8 @@ export class Call extends EventTarget {
     if (this.#state === "connected") this.#recover(message);
   }
 
-  /** An event of the model, or of somebody else's channel: anything. */
-  #told(data) {
-    let event = null;
-    try {
-      event = JSON.parse(data);
-    } catch {
-      // shown as it is
-    }
-    if (typeof event?.type !== "string")
-      event = { type: "(no event)", data: event ?? String(data) };
-    this.#tell("event", { direction: "received", event, bytes: data.length ?? data.byteLength });
+  #told({ event, bytes }) {
+    this.#tell("event", { direction: "received", event, bytes });
     const [, what] = /^output_audio_buffer\.(\w+)$/.exec(event.type) ?? [];
     if (what) this.speaking = what === "started";
     if (what && this.#state === "connected") {
@@ -231,24 +222,26 @@ export class Call extends EventTarget {
   }
 
   async #mend(message) {
-    const begun = performance.now();
+    const lost = performance.now();
     this.#say("recovering", message);
     const saved = await recover({
       placed: () => this.#location !== null,
       over: () => this.#over,
       restart: (attempt) => this.#restartOnce(attempt),
+      resume: () => this.#resume(),
       anew: () => this.#anew(),
       flows: () => this.#flows(),
-      lost: (error) => this.#lost(error),
+      lost: (step, error) => this.#lost(step, error),
     });
-    const seconds = ((performance.now() - begun) / 1000).toFixed(1);
-    if (saved) this.#say("connected", `Connected again after ${seconds} s. Speak.`);
+    const seconds = ((performance.now() - lost) / 1000).toFixed(1);
+    if (saved) this.#say("connected", `Connected ${this.#how} after ${seconds} s. Speak.`);
     else this.#end("failed", "The call could not be saved. Press Talk to begin again.");
   }
 
   async #restartOnce(attempt) {
     if (attempt > 1) this.#say("recovering", `Finding another way, attempt ${attempt}…`);
     this.#note("restart", { attempt });
+    this.#how = "again";
     const offer = await this.#peer.offer({ iceRestart: true });
     const answer = await server.restart(this.#location, offer);
     if (this.#over) return;
@@ -256,30 +249,33 @@ export class Call extends EventTarget {
     this.restarts++;
   }
 
+  async #resume() {
+    this.#say("recovering", "Taking the call up on another server…");
+    this.timeline = begun(performance.now());
+    const resume = (offer) => server.resume(this.#location, offer);
+    await this.#connect(resume, () => {
+      this.resumes++;
+      this.#how = "again on another server";
+      this.#note("resumed");
+    });
+  }
+
   async #anew() {
     this.#say("recovering", "Beginning the call anew…");
     this.#leave();
-    this.#begin(performance.now());
-    await this.#connect();
+    this.timeline = begun(performance.now());
+    this.#how = "anew";
+    this.#note("anew");
+    await this.#connect(server.create);
   }
 
-  /** Whether the call at the server is gone for good. Ends it here too where it was ended there. */
-  async #lost(error) {
-    if (FORBIDDEN.includes(error.status)) this.#end("failed", error.message, error);
-    if (this.#over || !this.#location || !GONE.includes(error.status)) return false;
-    if (error.status === ENDED && (await this.#ended())) return false;
-    this.#location = null;
-    return true;
-  }
-
-  /** The call has ended over there: so it does here, unless that was for a lost path only. */
-  async #ended() {
-    const reason = await server.ending(this.#location);
-    if (this.#over) return true;
-    if (reason === LOST) return false;
-    this.#location = null;
-    this.#end("ended", ENDS[reason] ?? `The call has ended${reason ? `: ${reason}` : ""}.`);
-    return true;
+  /** Whether this step cannot save the call. Ends it here too where it was ended there. */
+  async #lost(step, error) {
+    const { lost, over } = await verdict(step, error, this.#location);
+    if (over?.state === "ended") this.#location = null; // nobody is left to be told
+    if (over) this.#end(over.state, over.message, error);
+    else if (lost && step === "resume") this.#location = null;
+    return Boolean(lost);
   }
 
   async #flows() {

@@ -7,7 +7,7 @@ import { choices } from "./storage.js";
 import { Transcript } from "./transcript.js";
 
 const TRANSCRIBE = "transcribe";
-const NAMES = { user: "You", agent: "Answer", tool: "Tool" };
+const NAMES = { user: "You", agent: "Answer", tool: "Tool", page: "Page" };
 const NEAR_PX = 40; // of the end: whoever scrolled up to read stays there
 
 export class Conversation {
@@ -46,19 +46,36 @@ export class Conversation {
     if (open && $("transcribe").checked) this.#askTranscripts();
   }
 
+  /** What is shown. */
+  get turns() {
+    return this.#transcript.turns.map((turn) => ({ ...turn }));
+  }
+
+  /** Another server goes on with the call; `restored`: it knows what was said. */
+  seam(restored) {
+    const text = restored
+      ? "Connected again on another server"
+      : "A new conversation: the other side does not know what was said above";
+    this.#show(this.#transcript.seam(text, restored));
+  }
+
   /** An event that was received. */
   hear(event) {
     const turns = this.#transcript.hear(event);
     if (!turns.length) return;
-    const log = $("transcript");
-    const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < NEAR_PX;
-    for (const turn of turns) this.#draw(turn);
-    if (atEnd) log.scrollTop = log.scrollHeight;
+    this.#show(turns);
     // the conversation knows how much of a cut reply was heard
     if (event.type === "conversation.item.truncated") {
       const about = { event_id: `${UNASKED}retrieve`, item_id: event.item_id };
       this.#send({ type: "conversation.item.retrieve", ...about });
     }
+  }
+
+  #show(turns) {
+    const log = $("transcript");
+    const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < NEAR_PX;
+    for (const turn of turns) this.#draw(turn);
+    if (atEnd) log.scrollTop = log.scrollHeight;
   }
 
   #draw(turn) {

@@ -1,5 +1,5 @@
 // One peer connection with its channel, up to where the browser says what became of it.
-// Tells by the functions of `tell`: phase(name), broken(), gone(), message(data), track(track).
+// Tells by the functions of `tell`: phase(name), broken(), gone(), message({event, bytes}), track(track).
 // After `silence` it tells nothing more, whatever the browser still has to say.
 
 import { read } from "./stats.js";
@@ -16,7 +16,7 @@ export class Peer {
     this.pc = new RTCPeerConnection();
     this.#channel = this.pc.createDataChannel("oai-events"); // first, so the offer has its section
     this.#channel.onopen = () => this.#say("phase", "channel");
-    this.#channel.onmessage = ({ data }) => this.#say("message", data);
+    this.#channel.onmessage = ({ data }) => this.#say("message", received(data));
     this.#channel.onclose = () => this.#say("gone");
     this.#sender = this.pc.addTrack(track);
     this.pc.ontrack = (event) => this.#say("track", event.track);
@@ -92,4 +92,16 @@ export class Peer {
     transport.addEventListener("statechange", look);
     look();
   }
+}
+
+/** What came on the channel. Of somebody else's it may be anything: it is shown as it is. */
+function received(data) {
+  let event = null;
+  try {
+    event = JSON.parse(data);
+  } catch {
+    // no JSON
+  }
+  if (typeof event?.type !== "string") event = { type: "(no event)", data: event ?? String(data) };
+  return { event, bytes: data.length ?? data.byteLength };
 }

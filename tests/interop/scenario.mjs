@@ -8,11 +8,10 @@
 // stands in its page as `window.client`; what is seen of it, in `pages/spy.js`.
 
 import fs from 'node:fs';
-import http from 'node:http';
-import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { run } from '../browser/driver.mjs';
 import { writeWav } from '../browser/measure.mjs';
+import { serve } from './serve.mjs';
 
 const LOUD = 0.01; // RMS of full scale
 const LIMIT_MS = 20_000; // of any step
@@ -23,25 +22,6 @@ const HEARD_S = 0.5; // of a reply, before it is cut
 const HUSH_S = 1.2; // of silence: the reply is over
 const CUT_S = 1.8; // that a cut reply is listened to
 const SPY = fs.readFileSync(new URL('pages/spy.js', import.meta.url), 'utf8');
-
-async function serve(directory) {
-  const server = http.createServer((request, response) => {
-    const name = path.basename(new URL(request.url, 'http://localhost').pathname);
-    const html = name.endsWith('.html');
-    response.setHeader('Content-Type', html ? 'text/html' : 'text/javascript');
-    if (html) {
-      const script = name.replace('.html', '.js');
-      response.end(`<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><script src="${script}"></script>`);
-      return;
-    }
-    fs.readFile(path.join(directory, name), (error, content) => {
-      if (error) response.statusCode = 404;
-      response.end(content);
-    });
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return server;
-}
 
 await run(async (browser, options) => {
   const server = await serve(options.files);

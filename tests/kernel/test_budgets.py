@@ -29,7 +29,7 @@ OURS, OURS_V6 = (INNER, SPORT), (INNER_V6, SPORT)
 REPLY, REPLY_V6 = spp_header(CLIENT, VIP) + DTLS, spp_header(CLIENT_V6, VIP_V6) + DTLS
 UNRESOLVED_CLIENT = ("192.0.2.5", 5)
 TOKEN_SHARE, FIRST = 16, 24_000
-ORPHAN_SHARE, ORPHANS = 4, 2_000
+ORPHAN_SHARE, ORPHANS = 64, 2_000
 RETURN_SHARE, RETURNS = 2_000, 10_000
 
 EVERY_DOOR = [
@@ -194,7 +194,7 @@ def many_clients(count: int) -> list[Address]:
 
 
 def test_a_client_address_has_one_share_for_all_its_ports(relay: Rig, one_cpu: None) -> None:
-    ports = range(40000, 40006)
+    ports = range(40000, 40000 + ORPHAN_SHARE + 2)
     assert relay.run(frame((CLIENT[0], port), VIP, rtp(1)) for port in ports) == {
         Reason.PUNT_ORPHAN: ORPHAN_SHARE,
         Reason.DROP_ORPHAN_CLIENT_BUDGET: 2,
@@ -204,11 +204,12 @@ def test_a_client_address_has_one_share_for_all_its_ports(relay: Rig, one_cpu: N
 
 
 def test_all_orphans_together_have_a_budget_of_the_cpu(relay: Rig, one_cpu: None) -> None:
-    frames = [frame(each, VIP, DTLS) for each in many_clients(ORPHANS // ORPHAN_SHARE + 1)]
+    clients = ORPHANS // ORPHAN_SHARE + 1
+    frames = [frame(each, VIP, DTLS) for each in many_clients(clients)]
     fresh_unit(room=0.8)
     assert relay.run(frames, times=ORPHAN_SHARE) == {
         Reason.PUNT_ORPHAN: ORPHANS,
-        Reason.DROP_ORPHAN_BUDGET: ORPHAN_SHARE,
+        Reason.DROP_ORPHAN_BUDGET: clients * ORPHAN_SHARE - ORPHANS,
     }
 
 

@@ -11,6 +11,7 @@ from relayctl.datapath import compile as compiler
 from relayctl.datapath import maps
 from relayctl.datapath.base import NEXTHOP, ROUTE_KEY
 from relayctl.flow import CONFIRMED, KEY_V4, KEY_V6, VALUE
+from relayctl.peers import SLOTS
 
 FLOW_H = Path("bpf/flow.h").read_text()
 KEY = ["client", "vip"]
@@ -110,6 +111,7 @@ def test_map_sizes_agree() -> None:
     wanted = {shape.name: str(shape.entries) for shape in maps.shapes(1, 2)}
     named = {"MAX_FLOWS": "1", "MAX_FLOWS_V6": "2", "REASON_COUNTERS": "128"}
     named["BUDGET_SLOTS"] = str(maps.BUDGETS)
+    named["PEER_SLOTS"] = str(SLOTS)
     assert {name: named.get(size, size) for name, size in declared.items()} == {
         name: entries for name, entries in wanted.items() if name in declared
     }

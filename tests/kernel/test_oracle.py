@@ -22,7 +22,7 @@ from tests.oracle.generator import Generator
 from tests.oracle.node import NODES
 from tests.oracle.scene import Scene, read, to_line
 
-NODE_NAMES = ("spp", "transparent")  # the others differ from the first in a constant
+NODE_NAMES = ("spp", "peers", "transparent")  # the others differ from the first in a constant
 SCENES = 250
 REGRESSIONS = read(Path("tests/vectors/oracle_regressions.txt").read_text())
 

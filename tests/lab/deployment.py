@@ -47,10 +47,12 @@ def deploy(
     model: Mapping[str, object] | None = None,
     capacity: int = 40,
     workers: int = 1,
+    relays: int = 1,
     faults: bool = False,
     second_client: bool = False,
 ) -> Iterator[Deployment]:
-    """Everything up, everything gone at the end. `faults`: with the fault hop in the lab.
+    """Everything up, everything gone at the end. `faults`: with the fault hop in the lab. Two
+    `relays` are for the lab alone.
 
     `prefix` tells deployments at the same time apart; on loopback there can be one."""
     with contextlib.ExitStack() as stack:
@@ -59,7 +61,9 @@ def deploy(
             site = stack.enter_context(LoopbackPlace(f"{prefix}loopback", _LOOPBACK_PORTS)).site()
         else:
             hop: Literal["fault", "switch"] = "fault" if faults else "switch"
-            lab = stack.enter_context(Lab(prefix, hop=hop, second_client=second_client))
+            lab = stack.enter_context(
+                Lab(prefix, hop=hop, second_client=second_client, relays=relays)
+            )
             site = in_lab(lab)
         datapath: Literal["xdp", "socket"] = "xdp" if place == "xdp" else "socket"
         services = Services(
@@ -70,5 +74,6 @@ def deploy(
             model=model,
             capacity=capacity,
             workers=workers,
+            relays=relays,
         )
         yield Deployment(place, stack.enter_context(services), lab)

@@ -15,7 +15,7 @@ from tests.clients import sdp
 from tests.clients.ice import Credentials
 from tests.lab.node import Node
 from tests.lab.redis_server import RedisServer
-from tests.lab.service_config import CLUSTER, Cluster, Vip
+from tests.lab.service_config import CLUSTER, Backend, Cluster, Vip
 from tests.lab.services import Services
 from tests.lab.site import in_lab
 from tests.lab.topology import SIGNALING_INNER, TRANSCEIVERS, Lab
@@ -109,6 +109,8 @@ def fleet(
     allow: str = "10.2.0.0/24",
     clusters: tuple[Cluster, ...] = (),
     more_vips: tuple[Vip, ...] = (),
+    backend: Backend = "echo",
+    model: Mapping[str, object] | None = None,
 ) -> Iterator[Fleet]:
     """With the first transceiver running and known. `allow`: the network of its cluster."""
     with contextlib.ExitStack() as stack:
@@ -124,6 +126,8 @@ def fleet(
             redis=redis.url,
             clusters=clusters,
             more_vips=more_vips,
+            backend=backend,
+            model=model,
         )
         yield Fleet(lab, redis, stack.enter_context(services))
 

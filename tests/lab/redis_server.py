@@ -70,6 +70,11 @@ class RedisServer:
         """For whoever is on this machine."""
         return f"unix://{self._credentials}{self._socket}?db=0"
 
+    @property
+    def pid(self) -> int | None:
+        """Of the server; None while there is none."""
+        return self._program.pid if self._program else None
+
     def start(self) -> None:
         """Start it, empty; waits until it answers. Raises `ProgramError`."""
         host, port = self.address
@@ -104,6 +109,17 @@ class RedisServer:
         """Everything in it is gone."""
         with self.client() as client:
             client.flushall()
+
+    def fill(self, full: bool = True) -> None:
+        """It has no room for another key, and refuses to write; or it has again."""
+        with self.client() as client:
+            client.config_set("maxmemory-policy", "noeviction")
+            client.config_set("maxmemory", 1 if full else 0)
+
+    def read_only(self, refuses: bool = True) -> None:
+        """It refuses to write, as a master that lost its replicas does; or it writes again."""
+        with self.client() as client:
+            client.config_set("min-replicas-to-write", 1 if refuses else 0)
 
     @contextlib.contextmanager
     def client(self) -> Iterator[redis.Redis]:

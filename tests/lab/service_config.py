@@ -7,6 +7,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Literal
 
+from relayctl.config import RelayConfig
 from relayctl.wire.address import Address, render
 from relayctl.wire.route_token import Key, render_key
 from signaling.access.api_keys import ApiKey
@@ -78,6 +79,7 @@ def relay(site: Site, setup: Setup, keys_file: Path) -> str:
             "dev_local": site.dev_local,
             "run_dir": site.directory,
             "admin": render(site.relay_admin),
+            **(_redis(setup) if "redis" in RelayConfig.model_fields else {}),
             **base,
         },
         *(
@@ -95,7 +97,7 @@ def transceiver(site: Site, setup: Setup, keys_file: Path, cluster: int = CLUSTE
         {
             "listen": render(site.endpoint),
             "inner": "spp" if setup.inner == "spp" else "plain",
-            "relay_networks": [str(ip_network(site.relay_inner))],
+            "relay_networks": [str(ip_network(relay.inner)) for relay in site.relays],
             **({"cluster_prefix": prefix} if prefix else {}),
             "cluster": cluster,
             "keys_file": keys_file,
@@ -144,7 +146,7 @@ def signaling(
             {
                 "name": site.instance,
                 "vips": [render(vip)],
-                "admin": site.admin_url,
+                "admin": [f"http://{render(relay.admin)}" for relay in site.relays],
             },
         ),
         *_clusters(site, setup),

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from relayctl.datapath import xdp
 from relayctl.wire.address import Address, render
 from relayctl.wire.route_token import Key
 from signaling.access.api_keys import ApiKey
@@ -40,6 +41,7 @@ class Services:
         model: Mapping[str, object] | None = None,
         capacity: int = 40,
         workers: int = 1,
+        relays: int = 1,
         more_vips: tuple[Vip, ...] = (),
         clusters: tuple[Cluster, ...] = (),
         redis: str = "",
@@ -50,10 +52,10 @@ class Services:
         transceiver_module: str = "transceiver",
         signaling_module: str = "signaling",
     ) -> None:
-        """`echo`: "opus" sends payloads back as they are, for a fraction of the work. `model`: the
-        section of another `backend`. `listener`: a socket of the host for signaling, instead of
-        the site's own address."""
-        self.site = site
+        """`relays`: how many of the site's. `echo`: "opus" sends payloads back as they are, for a
+        fraction of the work. `model`: the section of another `backend`. `listener`: a socket of
+        the host for signaling, instead of the site's own address."""
+        self.site = dataclasses.replace(site, more_relays=site.more_relays[: relays - 1])
         self.setup = Setup(
             key=Key(KEY_ID, secrets.token_bytes(32)),
             control_token=secrets.token_urlsafe(24),
@@ -78,7 +80,8 @@ class Services:
         try:
             self.write(self._keys.name, service_config.keys(self.setup))
             with ThreadPoolExecutor() as pool:
-                for started in [pool.submit(self.start_relay), pool.submit(self.start_transceiver)]:
+                starting = [pool.submit(self.start_relay, n) for n in range(len(self.site.relays))]
+                for started in [*starting, pool.submit(self.start_transceiver)]:
                     started.result()
             self.start_signaling()
         except BaseException:
@@ -94,6 +97,10 @@ class Services:
         return self.programs["relay"]
 
     @property
+    def relays(self) -> list[Program]:
+        return [self.programs[_relay_name(n)] for n in range(len(self.site.relays))]
+
+    @property
     def transceiver(self) -> Program:
         return self.programs["transceiver"]
 
@@ -101,13 +108,22 @@ class Services:
     def signaling(self) -> Program:
         return self.programs["signaling"]
 
-    def start_relay(self) -> None:
+    def start_relay(self, n: int = 0) -> None:
         """Start, or start again after a kill; waits until it is ready."""
         if self.setup.datapath == "xdp":
             mount_bpffs()
-        config = self.write("relay.toml", service_config.relay(self.site, self.setup, self._keys))
-        self._start("relay", self.site.relay, "relayctl", config)
-        self._wait("relay", self.site.relay, f"{self.site.admin_url}/readyz")
+        name, site = _relay_name(n), self.site.at_relay(n)
+        config = self.write(f"{name}.toml", service_config.relay(site, self.setup, self._keys))
+        self._start(name, site.relay, "relayctl", config)
+        self._wait(name, site.relay, f"{site.admin_url}/readyz")
+
+    def kill_relay(self, n: int = 0, *, wipe: bool = False) -> None:
+        """`kill -9` of the daemon; its program forwards on. `wipe`: as if the node was started
+        anew, nothing of it is left in the kernel either."""
+        self.programs[_relay_name(n)].kill()
+        if wipe and self.setup.datapath == "xdp":
+            # Not `relayctl unload`: that would wait for the last heartbeat to be stale.
+            xdp.unload(self.site.relays[n].instance, str(BPFFS))
 
     def start_transceiver(self) -> None:
         text = service_config.transceiver(self.site, self.setup, self._keys)
@@ -162,28 +178,36 @@ class Services:
             if status not in (0, -signal.SIGTERM):
                 faults.append(f"{name} ended with status {status}\n{program.tail()}")
         if self.setup.datapath == "xdp":
-            self.relayctl("unload", "--yes", check=check)
+            for n in range(len(self.site.relays)):
+                self.relayctl("unload", "--yes", check=check, relay=n)
         if check and faults:
             raise ProgramError("\n".join(faults))
 
-    def relayctl(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run the operator's tool beside the relay."""
-        command = [sys.executable, "-m", "relayctl", "--config", str(self._path("relay.toml"))]
-        done = self.site.relay.run([*command, *arguments], check=False)
+    def relayctl(
+        self, *arguments: str, check: bool = True, relay: int = 0
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the operator's tool beside a relay."""
+        config = self._path(f"{_relay_name(relay)}.toml")
+        command = [sys.executable, "-m", "relayctl", "--config", str(config)]
+        done = self.site.relays[relay].node.run([*command, *arguments], check=False)
         if check and done.returncode:
             raise ProgramError(f"relayctl {' '.join(arguments)}: {done.stderr}")
         return done
 
-    def flows(self) -> list[dict[str, Any]]:
-        """The relay's flow table, as its API shows it."""
-        answer = http.request(self.site.relay, f"{self.site.admin_url}/v1/flows")
-        flows: list[dict[str, Any]] = answer.json()["flows"]
+    def flows(self, n: int = 0) -> list[dict[str, Any]]:
+        """The flow table of a relay, as its API shows it."""
+        flows: list[dict[str, Any]] = self.ask_relay("/v1/flows", n).json()["flows"]
         return flows
 
-    def reasons(self) -> dict[str, int]:
-        """The relay's packets by reason since it was loaded; program and packet process."""
-        answer = http.request(self.site.relay, f"{self.site.admin_url}/v1/reasons")
-        return {record["reason"]: record["count"] for record in answer.json()["reasons"]}
+    def reasons(self, n: int = 0) -> dict[str, int]:
+        """A relay's packets by reason since it was loaded; program and packet process."""
+        records = self.ask_relay("/v1/reasons", n).json()["reasons"]
+        return {record["reason"]: record["count"] for record in records}
+
+    def ask_relay(self, path: str, n: int = 0) -> http.Response:
+        """What the admin HTTP of a relay says to a GET."""
+        site = self.site.at_relay(n)
+        return http.request(site.relay, f"{site.admin_url}{path}")
 
     def call(self, call_id: str) -> http.Response:
         """What the transceiver knows about a call."""
@@ -215,6 +239,11 @@ class Services:
 
     def _wait(self, name: str, node: Node, url: str) -> None:
         wait_for(self.programs[name], node, url)
+
+
+def _relay_name(n: int) -> str:
+    """The first one bears no letter: most tests have but one."""
+    return f"relay-{chr(ord('a') + n)}" if n else "relay"
 
 
 def wait_for(program: Program, node: Node, url: str) -> None:

@@ -4,7 +4,7 @@ Everything built on a `Site` runs with root in the lab and without it on loopbac
 """
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from relayctl.wire.address import Address, render
@@ -17,8 +17,19 @@ _LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True)
+class RelayPlace:
+    """Where one more relay of the VIP stands."""
+
+    instance: str
+    node: Node
+    inner: str
+    admin: Address
+
+
+@dataclass(frozen=True)
 class Site:
-    """Nodes and addresses. `interfaces` is empty where there is no XDP."""
+    """Nodes and addresses. `interfaces` is empty where there is no XDP. The relay that has fields
+    of its own is the first one."""
 
     instance: str  # of the relay
     directory: Path  # configuration and logs
@@ -35,6 +46,24 @@ class Site:
     signaling_address: Address
     allow: str  # the transceivers' network
     interfaces: tuple[tuple[str, str], ...] = ()  # name, role
+    more_relays: tuple[RelayPlace, ...] = ()
+
+    @property
+    def relays(self) -> tuple[RelayPlace, ...]:
+        first = RelayPlace(self.instance, self.relay, self.relay_inner, self.relay_admin)
+        return (first, *self.more_relays)
+
+    def at_relay(self, n: int) -> "Site":
+        """The same site with relay `n` as the first one."""
+        first, *others = self.relays[n:] + self.relays[:n]
+        return replace(
+            self,
+            instance=first.instance,
+            relay=first.node,
+            relay_inner=first.inner,
+            relay_admin=first.admin,
+            more_relays=tuple(others),
+        )
 
     @property
     def dev_local(self) -> bool:
@@ -75,6 +104,10 @@ def in_lab(lab: Lab) -> Site:
         signaling_address=(topology.SIGNALING, 8080),
         allow="10.2.0.0/24",
         interfaces=(("outer0", "outer"), ("inner0", "inner")),
+        more_relays=tuple(
+            RelayPlace(f"{lab.prefix}relay-b", node, inner, (inner, 9100))
+            for node, inner in zip(lab.relays[1:], topology.RELAYS_INNER[1:], strict=False)
+        ),
     )
 
 

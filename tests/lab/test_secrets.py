@@ -255,8 +255,12 @@ async def crashes(scene: Scene, http: httpx.AsyncClient, location: str) -> None:
     for method, path in (("GET", ""), ("GET", "/path"), ("POST", "/hangup")):
         reply = await http.request(method, location + path, headers=bearer(scene.shop))
         assert reply.status_code == 502, reply.text
-    await refused(scene, f"?call_id={location.rpartition('/')[2]}", scene.shop)
+    old = location.rpartition("/")[2]
+    await refused(scene, f"?call_id={old}", scene.shop)
     services.start_transceiver()
+    path = f"{CALLS}?resume={old}"
+    reply = await http.post(path, content="v=0\r\n", headers=SDP | bearer(scene.shop))
+    assert reply.status_code >= 400
     reply = await http.get(location)
     assert reply.status_code == 404
 

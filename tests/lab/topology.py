@@ -1,10 +1,12 @@
 """The test network, each box a namespace:
 
     client -- hop -- router -- relay-a -- inner -- transceiver-1
+                       | +---- relay-b -----+
                        |                    |
                        +---- signaling -----+
 
-`hop` and `inner` are switches; with `hop="fault"` the first is `tests.lab.hop` instead. Nothing
+`hop` and `inner` are switches; with `hop="fault"` the first is `tests.lab.hop` instead. `relay-b`
+stands there when it is asked for; both relays have the VIP, and the router's route decides. Nothing
 here knows what the boxes run: see `tests.lab.services`.
 """
 
@@ -28,6 +30,8 @@ HOST = "10.9.0.2"  # the machine itself, when it has a leg into the lab
 ROUTER = "10.1.0.1"
 RELAY_OUTER = "10.3.0.2"
 RELAY_INNER = "10.2.0.1"
+RELAYS_OUTER = (RELAY_OUTER, "10.6.0.2")
+RELAYS_INNER = (RELAY_INNER, "10.2.0.7")
 TRANSCEIVERS = ("10.2.0.2", "10.2.0.3")
 SIGNALING = "10.4.0.2"
 SIGNALING_INNER = "10.2.0.5"
@@ -36,7 +40,8 @@ _GATEWAY_2 = "10.5.0.1"
 
 BPFFS = Path("/sys/fs/bpf")
 _NODES = (
-    *("client", "hop", "router", "relay-a", "inner", "transceiver-1", "transceiver-2", "signaling"),
+    *("client", "hop", "router", "relay-a", "relay-b", "inner"),
+    *("transceiver-1", "transceiver-2", "signaling"),
 )
 
 
@@ -59,12 +64,22 @@ _CABLES = (
     Cable("signaling", "inner0", f"{SIGNALING_INNER}/24", "inner", "signaling", None),
     Cable("signaling", "outer0", f"{SIGNALING}/24", "router", "signaling0", "10.4.0.1/24"),
 )
+_CABLES_B = (
+    Cable("router", "relay1", "10.6.0.1/24", "relay-b", "outer0", f"{RELAYS_OUTER[1]}/24"),
+    Cable("relay-b", "inner0", f"{RELAYS_INNER[1]}/24", "inner", "relay-b", None),
+)
 _GATEWAYS = {
     "client": ROUTER,
     "relay-a": "10.3.0.1",
+    "relay-b": "10.6.0.1",
     "signaling": "10.4.0.1",
     "transceiver-1": RELAY_INNER,
     "transceiver-2": RELAY_INNER,
+}
+_RELAYS = ("relay-a", "relay-b")
+_ROUTING = {
+    "net.ipv4.ip_forward": "1",
+    "net.ipv4.fib_multipath_hash_policy": "1",  # by the ports too: a client's calls spread
 }
 _SYSCTLS = {
     # An address on lo must not be announced by, or answered for on, the wrong interface.
@@ -89,9 +104,11 @@ class Lab:
         hop: Literal["switch", "fault"] = "switch",
         seed: int = 1,
         second_client: bool = False,
+        relays: int = 1,
         transceivers: int = 1,
         host_leg: bool = False,
     ) -> None:
+        """With two `relays` the router spreads flows over both: see `route_vip`."""
         if len(f"{prefix}host") > 15:  # it names an interface of the host
             raise ValueError(f"prefix {prefix!r} is too long: at most 11 characters")
         self.prefix = prefix
@@ -99,6 +116,7 @@ class Lab:
         self.seed = seed
         self.fault = hop == "fault"
         self.second_client = second_client
+        self.relay_count = relays
         self.transceiver_count = transceivers
         self.host_leg = host_leg
         self._open: contextlib.ExitStack | None = None
@@ -127,6 +145,29 @@ class Lab:
         if in_:  # the kernel dropped it with the link
             _add_route(self.client, "default", ROUTER)
 
+    def route_vip(self, *which: int) -> None:
+        """Point the router's route of the VIP at these relays; none: nobody gets its packets."""
+        if not which:
+            self.router.netlink(_drop_vip)
+            return
+        hops = [{"gateway": RELAYS_OUTER[n], "hops": 0} for n in which]
+        self.router.netlink(lambda ip: ip.route("replace", dst=f"{VIP}/32", multipath=hops))
+
+    def reshuffle(self, seed: int) -> None:
+        """Spread flows another way: each is as likely to move to the other relay as to stay."""
+        self.router.sysctl({"net.ipv4.fib_multipath_hash_seed": str(seed)})
+
+    def vanish(self, n: int) -> None:
+        """Relay `n` is off the network, both sides of it; nobody is told."""
+        for interface in ("outer0", "inner0"):
+            self.relays[n].set_link(interface, up=False)
+
+    def return_(self, n: int) -> None:
+        """Relay `n` is back on the network."""
+        for interface in ("outer0", "inner0"):
+            self.relays[n].set_link(interface, up=True)
+        _add_route(self.relays[n], "default", _GATEWAYS[_RELAYS[n]])  # it went with the link
+
     def keep(self) -> None:
         """Let it live on after this process: `clean` ends it."""
         if self._open is not None:
@@ -141,8 +182,16 @@ class Lab:
         return self._nodes["client"]
 
     @property
+    def router(self) -> Node:
+        return self._nodes["router"]
+
+    @property
     def relay(self) -> Node:
         return self._nodes["relay-a"]
+
+    @property
+    def relays(self) -> list[Node]:
+        return [self._nodes[name] for name in _RELAYS[: self.relay_count]]
 
     @property
     def signaling(self) -> Node:
@@ -158,9 +207,8 @@ class Lab:
         stack.callback(self.programs.stop_all)
         self.host = Node(None, self.programs)
         self._nodes: dict[str, Node] = {}
-        for name in _NODES:
-            if not name.startswith("transceiver") or int(name[-1]) <= self.transceiver_count:
-                self._make_node(name)
+        for name in self._names():
+            self._make_node(name)
         for cable in self._cables():
             self._lay(cable)
         self._wire_switch("inner")
@@ -171,15 +219,19 @@ class Lab:
             self.hop = HopControl.start(self._nodes["hop"], self.directory, self.seed)
             stack.callback(self.hop.close)
 
+    def _names(self) -> list[str]:
+        left_out = {"relay-b"} if self.relay_count < 2 else set()
+        left_out |= {"transceiver-2"} if self.transceiver_count < 2 else set()
+        return [name for name in _NODES if name not in left_out]
+
     def _make_node(self, name: str) -> None:
         namespace.create(f"{self.prefix}{name}")
         node = self._nodes[name] = Node(f"{self.prefix}{name}", self.programs)
-        forward = {"net.ipv4.ip_forward": "1"} if name == "router" else {}
-        node.sysctl(_SYSCTLS | forward)
+        node.sysctl(_SYSCTLS | (_ROUTING if name == "router" else {}))
         node.set_link("lo", up=True)
 
     def _cables(self) -> list[Cable]:
-        cables = list(_CABLES)
+        cables = [*_CABLES, *(_CABLES_B if self.relay_count > 1 else ())]
         for n in range(self.transceiver_count):
             name = f"transceiver-{n + 1}"
             cables.append(Cable(name, "eth0", f"{TRANSCEIVERS[n]}/24", "inner", name, None))
@@ -218,17 +270,18 @@ class Lab:
         for name, gateway in _GATEWAYS.items():
             if name in self._nodes:
                 _add_route(self._nodes[name], "default", gateway)
-        self.relay.netlink(
-            lambda ip: ip.addr("add", index=_index(ip, "lo"), address=VIP, prefixlen=32)
-        )
-        _add_route(self._nodes["router"], f"{VIP}/32", RELAY_OUTER)
+        for relay in self.relays:
+            relay.netlink(
+                lambda ip: ip.addr("add", index=_index(ip, "lo"), address=VIP, prefixlen=32)
+            )
+        self.route_vip(*range(self.relay_count))
         if self.second_client:
             self.client.netlink(_add_second_uplink)
         if self.host_leg:
             for destination in (f"{VIP}/32", "10.4.0.0/24"):
                 _add_route(self.host, destination, "10.9.0.1")
             # Browsers try every address of the host, whichever way the VIP lies.
-            _add_route(self._nodes["router"], "default", HOST)
+            _add_route(self.router, "default", HOST)
 
 
 def directory_of(prefix: str) -> Path:
@@ -239,7 +292,8 @@ def directory_of(prefix: str) -> Path:
 def clean(prefix: str) -> None:
     """Remove whatever a lab of this prefix left behind: programs, pins, namespaces, cable."""
     stop_listed(directory_of(prefix))
-    shutil.rmtree(BPFFS / "ferryline" / f"{prefix}relay-a", ignore_errors=True)
+    for relay in _RELAYS:
+        shutil.rmtree(BPFFS / "ferryline" / f"{prefix}{relay}", ignore_errors=True)
     for name in _NODES:
         if namespace.exists(f"{prefix}{name}"):
             namespace.remove(f"{prefix}{name}")
@@ -266,6 +320,11 @@ def _make_bridge(ip: Any, ports: list[str]) -> None:
     for port in ports:
         ip.link("set", index=_index(ip, port), master=bridge)
     ip.link("set", index=bridge, state="up")
+
+
+def _drop_vip(ip: Any) -> None:
+    with contextlib.suppress(NetlinkError):  # there was none
+        ip.route("del", dst=f"{VIP}/32")
 
 
 def _add_route(node: Node, destination: str, gateway: str) -> None:

@@ -77,7 +77,7 @@ class Generator:
         return source.choice(self._state.flows)
 
     def _vip(self, id: int) -> Vip:
-        return next(vip for vip in self._relay.vips if vip.id == id)
+        return next(vip for vip in (*self._relay.vips, *self._relay.theirs) if vip.id == id)
 
     def _from_client(self) -> bytes:
         source = self._random
@@ -120,11 +120,15 @@ class Generator:
         if found:
             key, flow = found
             client, vip, sender = key.client, self._vip(key.vip), flow.endpoint
+            if self._relay.has_peers:
+                sender = self._by_peer(key, flow)
         else:
             flow = None
-            vip = source.choice(self._relay.vips)
+            vip = source.choice((*self._relay.vips, *self._relay.theirs))
             client = addresses.client(source, self._relay, addresses.is_v6(vip.local))
             sender = addresses.endpoint(source)
+            if self._relay.has_peers and source.random() < 0.4:
+                sender = source.choice(node.PEERS).host, source.choice(node.INNER_PORTS)
         proxy = vip.public
         match source.randrange(25):
             case 0:
@@ -150,6 +154,16 @@ class Generator:
         if source.random() < 0.06:
             header = damage.damaged(source, header)
         return build(sender, self._inner_port(sender), header + content, shape(source))
+
+    def _by_peer(self, key: FlowKey, flow: Flow) -> Address:
+        """Who sends for a flow: the peer that it goes by, or one that brings its client."""
+        source = self._random
+        place = node.PLACES.get(flow.slot)
+        if place:
+            return place.host, flow.endpoint[1]
+        if flow.slot or (self._relay.peers.is_theirs(key.vip) and source.random() < 0.6):
+            return source.choice(node.PEERS).host, flow.sport
+        return flow.endpoint
 
     def _inner_port(self, sender: Address) -> Address:
         source = self._random

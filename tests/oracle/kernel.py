@@ -92,6 +92,15 @@ def _spec(relay: Node, bpffs: Path) -> Spec:
         own=relay.own,
         allow_inner_clients=relay.inner_clients,
         transparent=relay.transparent,
+        peers=tuple((peer.id, peer.host) for peer in relay.peers),
+        foreign_vips=tuple(
+            (
+                vip.id,
+                vip.public,
+                tuple(p.id for p in relay.peers if relay.peers.serves(p.id, vip.id)),
+            )
+            for vip in relay.theirs
+        ),
         bpffs=str(bpffs),
     )
 
@@ -109,6 +118,8 @@ class Kernel:
         self._datapath.write_keys(world.KEYS)
         for index, nexthop in world.NEXTHOPS.items():
             self._datapath.write_nexthop(index, nexthop)
+        for slot, place in world.PLACES.items():
+            self._datapath.write_peer(slot, place)
         self._program = Program.open(self._spec.pins / "program")
         self._budgets = Map.open(self._spec.pins / "budgets")
         self._reasons = Map.open(self._spec.pins / "reasons")

@@ -15,6 +15,7 @@ from relayctl.datapath.socket import NOT_STUN_FROM, SocketDatapath
 from relayctl.datapath.spec import Role, Vip
 from relayctl.flow import CONFIRMED, Flow, FlowKey
 from relayctl.packet.actions import FromClient, FromEndpoint, SendInner, SendOuter
+from relayctl.peers import BACK
 from relayctl.reason import Reason
 from relayctl.wire import spp
 from relayctl.wire.address import Address
@@ -66,12 +67,14 @@ class Model:
         self._relay = relay
         self._local = {vip.local: vip for vip in relay.vips}
         self._local_hosts = {host for host, _ in self._local}
-        self._vips = {vip.id: vip for vip in relay.vips}
+        self._vips = {vip.id: vip for vip in (*relay.vips, *relay.theirs)}
         self._inner = {":" in host: host for host in relay.inner}
         self._inner_hosts = frozenset(relay.inner)
         self.budgets = ScenicBudgets(scene, now)
         public = {vip.public: vip.id for vip in relay.vips}
-        self._socket = SocketDatapath(1024, public, relay.policy(), self.budgets)
+        self._socket = SocketDatapath(1024, public, relay.policy(), self.budgets, peers=relay.peers)
+        for slot, place in world.PLACES.items():
+            self._socket.write_peer(slot, place)
         self._socket.write_keys(world.KEYS)
         self._socket.beat(max(0, now - scene.heartbeat))
         for key, flow in scene.flows:
@@ -131,11 +134,15 @@ class Model:
         if reason is not Reason.FORWARD:
             return reason
         assert isinstance(action, SendInner)
-        nexthop = self._entry(action.key).installed.nexthop_in
+        flow = self._entry(action.key).installed
         if self._relay.transparent:
-            return _Way(reason, nexthop, packet.client, action.endpoint, action.payload)
+            return _Way(reason, flow.nexthop_in, packet.client, action.endpoint, action.payload)
+        place = world.PLACES.get(flow.slot)
+        return self._with_spp(reason, action, place.nexthop if place else flow.nexthop_in)
+
+    def _with_spp(self, reason: Reason, action: SendInner, nexthop: int) -> _Way:
         ours = self._inner[":" in action.endpoint[0]], action.sport
-        header = spp.encode(spp.Header(packet.client, self._vips[action.key.vip].public))
+        header = spp.encode(spp.Header(action.key.client, self._vips[action.key.vip].public))
         return _Way(reason, nexthop, ours, action.endpoint, header + action.payload)
 
     def _to_inner(self, packet: Packet, now: int) -> Reason | _Way:
@@ -144,8 +151,14 @@ class Model:
             header, content, packet.client, packet.ports[1] if packet.ports else 0, 0
         )
         reason, action = self._socket.forward(event, now)
-        if reason is not Reason.RETURN:
+        if action is None:
             return reason
+        entry = self._entry(action.key)
+        if isinstance(action, SendInner):  # between a peer and an endpoint
+            back = reason is Reason.RETURN
+            into = entry.installed.nexthop_in
+            nexthop = world.PLACES[BACK + entry.back].nexthop if back else into
+            return self._with_spp(reason, action, nexthop)
         assert isinstance(action, SendOuter)
         nexthop = self._entry(action.key).installed.nexthop_out
         local = self._vips[action.key.vip].local

@@ -9,8 +9,9 @@ import ipaddress
 from dataclasses import dataclass
 
 from relayctl.address_policy import AddressPolicy
-from relayctl.datapath.base import Nexthop
+from relayctl.datapath.base import Nexthop, PeerPlace
 from relayctl.datapath.spec import Role, Vip
+from relayctl.peers import BACK, Peer, Peers
 from relayctl.wire import spp
 from relayctl.wire.address import Address
 from relayctl.wire.cluster import Cluster, Clusters
@@ -86,6 +87,16 @@ class Node:
     own: tuple[str, ...] = OWN
     inner_clients: bool = False
     transparent: bool = False
+    has_peers: bool = False
+
+    @property
+    def peers(self) -> Peers:
+        return Peers(PEERS if self.has_peers else ())
+
+    @property
+    def theirs(self) -> tuple[Vip, ...]:
+        """The VIPs of peers."""
+        return tuple(Vip(id, public, public) for id, public in self.peers.public.items())
 
     @property
     def ours(self) -> frozenset[str]:
@@ -109,6 +120,7 @@ NODES = {
         Node("spp"),
         Node("lab", inner_clients=True),  # clients may live where transceivers do
         Node("shared", inner=("203.0.113.10", "2001:db8:1::10"), vips=VIPS[::2]),
+        Node("peers", has_peers=True),
         Node("transparent", vips=(VIPS[1], VIPS[3]), inner=(), transparent=True),
     )
 }
@@ -125,6 +137,22 @@ NEXTHOPS = {
     PORTLESS: Nexthop(50, "10.2.0.7", True, 1500, *_MACS),
 }
 """What stands in the nexthop table of every scene, by index."""
+
+_THEIRS, _THEIRS_V6 = ("203.0.113.20", 3478), ("2001:db8:1::20", 3478)
+PEERS = (
+    Peer(2, "10.2.1.1", {_THEIRS: 20}),
+    Peer(3, "fd00:4::1", {_THEIRS: 20, _THEIRS_V6: 21}),
+    Peer(5, "10.2.1.5", {}),
+)
+BEHIND_PEERS = 70  # a cluster
+PLACES = {
+    2: PeerPlace("10.2.1.1", PLAIN),
+    3: PeerPlace("fd00:4::1", TAGGED),
+    5: PeerPlace("10.2.1.1", UNRESOLVED),
+    BACK + 2: PeerPlace("10.2.1.1", SMALL),
+    BACK + 3: PeerPlace("fd00:4::1", STACKED),
+}
+"""Where the slots of peers lead; 4 nowhere."""
 
 PORTS = dict(enumerate(LINKS, 1))
 """Egress ports."""

@@ -10,7 +10,7 @@ from relayctl.datapath.budgets import (
     endpoint_bucket,
     token_bucket,
 )
-from relayctl.flow import CONFIRMED, Flow, FlowKey
+from relayctl.flow import CONFIRMED, TO_PEER, Flow, FlowKey, peer_place
 from relayctl.wire.address import Address
 from tests.oracle import addresses, node
 from tests.oracle.node import Node
@@ -41,12 +41,39 @@ def by_chance(source: random.Random, relay: Node) -> State:
         if relay.transparent and crosses and source.random() < 0.9:
             continue  # nobody installs such a flow
         flows[FlowKey(client, vip.id)] = _flow(source, endpoints[at], tokens[at])
+    if relay.has_peers:
+        tokens.append(route_token(source, endpoints[0], cluster=node.BEHIND_PEERS))
+        _add_peers_flows(source, relay, flows, endpoints, tokens)
     tokens += [
         route_token(source, endpoints[0], node.UNKNOWN_KEY),
         route_token(source, ("192.0.2.200", 5000)),  # nobody may go there
         route_token(source, endpoints[0], cluster=source.choice([7, 8, 9])),
     ]
     return State(tuple(flows.items()), tuple(tokens))
+
+
+def _add_peers_flows(
+    source: random.Random,
+    relay: Node,
+    flows: dict[FlowKey, Flow],
+    endpoints: list[Address],
+    tokens: list[bytes],
+) -> None:
+    """Some go by a peer, some are those of peers' clients, and a few, made by nobody, both."""
+    for _ in range(source.randrange(1, 6)):
+        by_peer, theirs = source.choice([(True, False), (False, True)] * 6 + [(True, True)])
+        vip = source.choice(relay.theirs if theirs else relay.vips)
+        client = addresses.client(source, relay, addresses.is_v6(vip.local))
+        flow = _flow(source, source.choice(endpoints), source.choice(tokens))
+        if theirs:
+            flow = flow._replace(back=source.choice([0, 2, 2, 3, 3, 4]))
+        if by_peer:
+            flow = flow._replace(
+                endpoint=peer_place(source.choice([2, 2, 3, 3, 4, 5]), flow.sport),
+                cluster=node.BEHIND_PEERS,
+                flags=flow.flags | TO_PEER,
+            )
+        flows[FlowKey(client, vip.id)] = flow
 
 
 def _flow(source: random.Random, endpoint: Address, token: bytes) -> Flow:

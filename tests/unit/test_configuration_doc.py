@@ -42,9 +42,9 @@ def sections(base: type[Settings] = Settings) -> Iterator[type[Settings]]:
 
 def section_of(field: FieldInfo) -> type[Settings] | None:
     """The model of a section, repeated or not."""
-    found = re.findall(r"[\w.]+\.(\w+)", str(field.annotation))
+    found = re.findall(r"[\w.]+", str(field.annotation))
     for model in sections():
-        if model.__name__ in found:
+        if f"{model.__module__}.{model.__qualname__}" in found:  # tests have sections of their own
             return model
     return None
 

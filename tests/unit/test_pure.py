@@ -65,6 +65,8 @@ PURE = (
     "transceiver.lifecycle",
     "transceiver.masking",
     "transceiver.playback",
+    "transceiver.remembered",
+    "transceiver.resume.record",
     "transceiver.rtcp",
     "transceiver.rtp",
     "transceiver.sdp.*",

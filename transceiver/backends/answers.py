@@ -12,6 +12,7 @@ from transceiver.backends.base import Outlet
 from transceiver.backends.keeper import Keeper
 from transceiver.playback import Audible, Playback
 from transceiver.recogniser import Recogniser
+from transceiver.remembered import Heard
 from transceiver.session.commands import Cut, Respond
 from transceiver.turns.guard import Guard
 from transceiver.turns.vad import RATE
@@ -93,6 +94,10 @@ class Answers:
         if reply.written and reply.turn.asked:
             return math.inf
         return max(reply.due, self._held_until)
+
+    def heard(self, now: float) -> dict[str, Heard]:
+        """How much of the answers that are not heard to the end."""
+        return self._playback.heard(now)
 
     @property
     def playing(self) -> bool:

@@ -1,11 +1,13 @@
 """What a call and the model behind it say to each other: packets or samples, and events."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from transceiver.events import Event, NewId
 from transceiver.lifecycle import End
+from transceiver.remembered import Remembered
 from transceiver.rtp import Packet
+from transceiver.session.items import Item
 
 
 class Client(Protocol):
@@ -14,6 +16,11 @@ class Client(Protocol):
     @property
     def session(self) -> Mapping[str, Any]:
         """What the call's maker asked for: a Realtime session object in parts, often empty."""
+
+    @property
+    def restored(self) -> Sequence[Item]:
+        """Items of the call that this one carries on, as `conversation.item.create` takes them:
+        the conversation begins with them, and the client is told each; often none."""
 
     @property
     def new_id(self) -> NewId: ...
@@ -94,6 +101,9 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """The call has ended; nothing is called any more."""
+
+    def remembered(self, now: float) -> Remembered:
+        """What it would take to carry the conversation on elsewhere; at any time until `close`."""
 
     def statistics(self) -> dict[str, int]:
         """Counts of what it heard, for people."""

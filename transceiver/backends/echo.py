@@ -17,6 +17,7 @@ from transceiver.backends.keeper import Keeper, Terms
 from transceiver.backends.listener import Listener
 from transceiver.events import Event
 from transceiver.lifecycle import End
+from transceiver.remembered import Remembered
 from transceiver.rtp import CLOCK_RATE, Packet
 from transceiver.session.commands import Command
 
@@ -97,6 +98,9 @@ class Echo:
 
     def close(self) -> None:
         self._mouth.close()
+
+    def remembered(self, now: float) -> Remembered:
+        return self._keeper.remembered()
 
     def _frame(self, now: float) -> None:
         if self._keeper.finishing and not self._mouth.waits:

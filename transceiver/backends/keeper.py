@@ -2,12 +2,13 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from transceiver.backends.base import Client
 from transceiver.events import Event
 from transceiver.lifecycle import End
+from transceiver.remembered import Heard, Remembered, as_text
 from transceiver.session.commands import Command, Output
 from transceiver.session.expiry import Expiry
 from transceiver.session.session import Session
@@ -72,8 +73,17 @@ class Keeper:
             expires_at=round(terms.unix_time() + terms.length_s),
             responds=self._responds,
             recognises=self._recognises,
+            restored=self._client.restored,
         )
         self.carry_out(self.session.begin(), now)
+
+    def remembered(self, heard: Mapping[str, Heard] | None = None) -> Remembered:
+        """`heard`: of the items whose sound is not heard to the end."""
+        if not self.begun:
+            return Remembered(self._client.session, self._client.restored)
+        heard = heard or {}
+        told = (as_text(item, heard.get(item["id"])) for item in self.session.items)
+        return Remembered(self.session.settings, [item for item in told if item], bool(heard))
 
     def event(self, event: Event, now: float) -> None:
         """The client says something."""

@@ -13,6 +13,7 @@ from transceiver.events import Event
 from transceiver.lifecycle import End
 from transceiver.playback import CLIENT_BUFFER_S
 from transceiver.recogniser import Recogniser
+from transceiver.remembered import Remembered
 from transceiver.session import commands
 from transceiver.session.commands import Command
 from transceiver.turns.detector import Detector, Started, Turn
@@ -101,6 +102,9 @@ class Parrot(Listener):
         self._deaf = True
         self._answers.hurry(now)
         self._end_if_done()
+
+    def remembered(self, now: float) -> Remembered:
+        return self._keeper.remembered(self._answers.heard(now) if self._keeper.begun else None)
 
     def close(self) -> None:
         super().close()

@@ -35,6 +35,9 @@ class Conversation:
     def last_id(self) -> str | None:
         return self._order[-1] if self._order else None
 
+    def items(self) -> list[Item]:
+        return [self._items[item_id] for item_id in self._order]
+
     def newest_first(self) -> list[Item]:
         return [self._items[item_id] for item_id in reversed(self._order)]
 

@@ -4,8 +4,9 @@ The owner of the audio carries out the commands, and tells what it hears and pla
 effect in their order. OpenAI's general availability names only.
 """
 
+import contextlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from transceiver import events
@@ -16,7 +17,7 @@ from transceiver.session.conversation import Conversation
 from transceiver.session.fields import Refusal, invalid, number, text
 from transceiver.session.replies import Claim, Replies
 from transceiver.session.request import Request
-from transceiver.session.settings import Settings
+from transceiver.session.settings import READ_ONLY, Settings
 from transceiver.session.turns import Turns
 
 _ARM = -math.inf  # the idle time begins; `timer` says when that is
@@ -35,13 +36,16 @@ class Session:
         expires_at: int,
         responds: bool,
         recognises: bool,
+        restored: Sequence[items.Item] = (),
     ) -> None:
         """`asked`: the session object of the call's maker. `expires_at` in unix seconds, shown.
-        `responds`: responses can be made. `recognises`: `transcribed` will be told of each turn."""
+        `responds`: responses can be made. `recognises`: `transcribed` will be told of each turn.
+        `restored`: items of the conversation that this one carries on, as clients create them."""
         self._new_id = new_id
         self._begun = now
         self._responds = responds
         self._asked = asked
+        self._restored = restored
         self._settings = Settings.initial(new_id("sess"), model, expires_at, detects=responds)
         self._conversation = Conversation(new_id("conv"))
         self._replies = Replies(self._conversation, new_id)
@@ -66,6 +70,16 @@ class Session:
         return self._settings.transcribes
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """As `session.update` can set them again."""
+        return {k: v for k, v in self._settings.shown.items() if k not in READ_ONLY}
+
+    @property
+    def items(self) -> list[items.Item]:
+        """Of the conversation, in order."""
+        return self._conversation.items()
+
+    @property
     def turn_item_id(self) -> str | None:
         """Of the turn that is being spoken."""
         return self._turns.item_id
@@ -76,14 +90,19 @@ class Session:
         return self._idle_until
 
     def begin(self) -> list[Output]:
-        """`session.created`, and the first `Detect`."""
+        """`session.created`, what is restored, and the first `Detect`."""
         refused: list[Output] = []
         try:
             self._settings = self._settings.updated(self._asked)
         except Refusal as refusal:
             refused = [_error(refusal, None)]
         created: Event = {"type": "session.created", "session": self._settings.shown}
-        return [created, *refused, Detect(self.turn_detection)]
+        outputs: list[Output] = [created, *refused]
+        for item in self._restored:
+            with contextlib.suppress(Refusal):  # of an item that no client could have made
+                outputs += self._create_item({"item": item})
+        self._restored = ()
+        return [*outputs, Detect(self.turn_detection)]
 
     def event(self, event: Event, now: float) -> list[Output]:
         """A client's event, any JSON object."""

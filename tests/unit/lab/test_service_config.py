@@ -1,6 +1,7 @@
 """What we write is what the services read."""
 
 import dataclasses
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tests.lab import service_config, topology
 from tests.lab.node import Node
 from tests.lab.program import Programs
 from tests.lab.service_config import Cluster, Setup, Vip
-from tests.lab.site import LoopbackPlace, Site, in_lab
+from tests.lab.site import LoopbackPlace, RelayPlace, Site, in_lab
 from tests.lab.topology import Lab
 from transceiver.config import TransceiverConfig
 
@@ -104,8 +105,25 @@ def test_signaling(site: Site, setup: Setup, certificate_for: str) -> None:
     config = load(SignalingConfig, toml=text)
     assert config.listen == 3
     assert config.ingresses[0].vips == (site.vip,)
-    assert config.ingresses[0].admin == site.admin_url
+    assert config.ingresses[0].admin == (site.admin_url,)
     assert config.tls_self_signed == ((certificate_for,) if certificate_for else ())
+
+
+def test_two_relays_of_one_vip(site: Site, setup: Setup) -> None:
+    second = RelayPlace("relay-b", site.relay, "10.2.0.7", ("10.2.0.7", 9100))
+    both = dataclasses.replace(site, more_relays=(second,))
+    assert both.at_relay(0) == both
+    relay = load(RelayConfig, toml=service_config.relay(both.at_relay(1), setup, KEYS))
+    assert (relay.instance, relay.admin) == ("relay-b", second.admin)
+    assert relay.inner_addresses == ("10.2.0.7",)
+    transceiver = load(TransceiverConfig, toml=service_config.transceiver(both, setup, KEYS))
+    assert [network.network_address for network in transceiver.relay_networks] == [
+        ip_address(site.relay_inner),
+        ip_address("10.2.0.7"),
+    ]
+    text = service_config.signaling(both, setup, KEYS, listen="fd:3", vip=site.vip)
+    (ingress,) = load(SignalingConfig, toml=text).ingresses
+    assert ingress.admin == (site.admin_url, "http://10.2.0.7:9100")
 
 
 def test_with_redis_there_is_no_list_of_transceivers(site: Site, setup: Setup) -> None:

@@ -5,9 +5,11 @@ import ipaddress
 from relayctl.address_policy import AddressPolicy
 from relayctl.flow import Flow, FlowKey
 from relayctl.hints import Hints
-from relayctl.packet.actions import Action, Displace, Install
+from relayctl.packet.actions import Action, Displace, FromClient, Install
+from relayctl.packet.lookups import Lookups
 from relayctl.packet.takeover import Takeovers
 from relayctl.packet.token_flows import Crowd, TokenFlows
+from relayctl.peers import Peers
 from relayctl.wire import spp
 from relayctl.wire.address import Address, unpack_host, widened
 from relayctl.wire.cluster import Cluster, Clusters
@@ -24,13 +26,15 @@ _VIPS = {VIP: 1, VIP_6: 2}
 class FakeView:
     """A view whose nexthops are 1 towards endpoints and 2 towards everybody else."""
 
-    def __init__(self, transparent: bool = False) -> None:
+    def __init__(self, transparent: bool = False, peers: Peers | None = None) -> None:
         self.keys: dict[int, Key] = {1: KEY}
         self.clusters = Clusters([CLUSTER, CLUSTER_6])
         self.hints = Hints()
+        self.lookups: Lookups[FromClient] | None = None
         self.tombstones: dict[FlowKey, int] = {}
         self.pending = Takeovers()
         self.tokens = TokenFlows()
+        self.peers = peers or Peers()
         self.transparent = transparent
         self.flows: dict[FlowKey, Flow] = {}
         self.unreachable: set[str] = set()

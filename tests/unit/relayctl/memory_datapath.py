@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from relayctl.datapath.base import Nexthop
+from relayctl.datapath.base import Nexthop, PeerPlace
 from relayctl.flow import Flow, FlowKey, Prefixes, pack_flow, unpack_flow
 from relayctl.reason import Reason
 from relayctl.wire.route_token import Key
@@ -46,6 +46,7 @@ class MemoryDatapath:
         self._nexthops: dict[int, Nexthop] = {}
         self._reasons: dict[Reason, int] = {}
         self._beat = 0
+        self.peers: dict[int, PeerPlace | None] = {}
         self.keys: Mapping[int, Key] = {}
 
     def nexthops(self) -> Mapping[int, Nexthop]:
@@ -56,6 +57,9 @@ class MemoryDatapath:
             self._nexthops.pop(index, None)
         else:
             self._nexthops[index] = nexthop
+
+    def write_peer(self, slot: int, place: PeerPlace | None) -> None:
+        self.peers[slot] = place
 
     def write_keys(self, keys: Mapping[int, Key]) -> None:
         self.keys = keys

@@ -34,6 +34,20 @@ def test_a_full_pipe_drops_and_counts(ends: tuple[Channel, Channel]) -> None:
         end.close()
 
 
+def test_who_waits_for_room_loses_nothing(ends: tuple[Channel, Channel]) -> None:
+    ours, theirs = ends
+    sent = 0
+    while ours.has_room():
+        assert ours.send(RetireNexthop(sent))
+        sent += 1
+    assert sent > 100
+    assert ours.dropped == 0
+    assert len(list(theirs.receive())) == sent
+    assert ours.has_room()
+    for end in ends:
+        end.close()
+
+
 def test_the_end_of_the_pipe_is_the_end_of_the_other_side(ends: tuple[Channel, Channel]) -> None:
     ours, theirs = ends
     ours.send(Started(1))

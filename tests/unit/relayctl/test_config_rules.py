@@ -328,3 +328,50 @@ def test_advice(found: RelayConfig, key: str) -> None:
 
 def test_nothing_to_advise() -> None:
     assert config_rules.advice(config(), (32768, 60999)) == []
+
+
+PEER = {"id": 2, "address": "10.9.1.1", "admin": "10.9.1.1:9100"}
+FAR = {"id": 70, "allow": ["10.2.0.0/24"], "via": [2]}  # may overlap with networks of our own
+
+
+def test_a_cluster_behind_a_peer() -> None:
+    vips = [{"id": 9, "public": "203.0.113.20:3478"}]
+    found = config(cluster=[CLUSTER, FAR], peer=[PEER | {"vips": vips}])
+    assert found.via() == {70: (2,)}
+    [relay] = found.relays()
+    assert (relay.host, relay.vips) == ("10.9.1.1", {("203.0.113.20", 3478): 9})
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"cluster": [CLUSTER, FAR]}, "cluster[1].via = 2: no [[peer]] has this id"),
+        ({"cluster": [FAR], "peer": [PEER]}, "cluster.via: every cluster has it"),
+        ({"peer": [PEER, PEER]}, "peer.id = 2: stands 2 times"),
+        ({"peer": [PEER, PEER | {"id": 3}]}, "peer[1].address = 10.9.1.1: stands twice"),
+        ({"peer": [PEER | {"address": "10.2.0.1"}]}, "peer[0].address = 10.2.0.1: is our own"),
+        ({"peer": [PEER | {"address": "10.2.0.9"}]}, "is inside cluster 7's allow"),
+        ({"peer": [PEER | {"address": "fd00::9"}]}, "there is no inner_address of its family"),
+        ({"peer": [PEER | {"id": 256}]}, "is outside 1-255"),
+        ({"peer": [PEER | {"vips": [{"id": 1, "public": "203.0.113.20:1"}]}]}, "a VIP of ours"),
+        (
+            {
+                "peer": [
+                    PEER | {"vips": [{"id": 9, "public": "203.0.113.20:1"}]},
+                    PEER
+                    | {
+                        "id": 3,
+                        "address": "10.9.1.2",
+                        "vips": [{"id": 9, "public": "203.0.113.21:1"}],
+                    },
+                ]
+            },
+            "one id means one VIP",
+        ),
+        ({"inner": "transparent", "peer": [PEER]}, "has no peer relays"),
+    ],
+)
+def test_faults_of_peers(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        config(**changes)
+    assert said in str(caught.value)

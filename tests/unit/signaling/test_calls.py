@@ -168,6 +168,19 @@ async def test_the_owner_is_gone() -> None:
         assert (gone.status, gone.code) == (502, "owner_gone")
 
 
+@pytest.mark.parametrize("verb", ["restart", "resume"])
+async def test_an_owner_that_does_not_answer_gets_no_other_call(verb: str) -> None:
+    first, second = FakeTransceiver(FIRST), FakeTransceiver(SECOND, calls=9)
+    calls, _ = await core(first, second)
+    old = (await calls.create(OFFER, "realtime", subject="anna")).call_id.render()
+    calls, registry = await core(second, down=(first,))
+    if verb == "restart":
+        await refused(calls.restart(old, OFFER))
+    else:
+        await calls.create(OFFER, "realtime", subject="anna", resume=old)
+    assert [t.endpoint for t in registry.transceivers() if t.ready] == [SECOND]
+
+
 async def test_what_the_client_is_told_of_its_place() -> None:
     fake = FakeTransceiver()
     _, registry = await core(fake)
@@ -238,3 +251,78 @@ async def test_hang_up_names_the_subject() -> None:
     text = (await calls.create(OFFER, "plain", subject="a&b")).call_id.render()
     await calls.hangup(text, "a&b")
     assert fake.queries[-1] == {"subject": "a&b"}
+
+
+async def old_call(calls: Calls) -> str:
+    return (await calls.create(OFFER, "realtime", subject="anna")).call_id.render()
+
+
+async def test_a_call_is_resumed_wherever_there_is_room() -> None:
+    first, second = FakeTransceiver(FIRST), FakeTransceiver(SECOND, calls=9)
+    calls, _ = await core(first, second)
+    old = await old_call(calls)
+    calls, _ = await core(second, down=(first,))
+    await calls.create(OFFER, "realtime", subject="anna", resume=old)
+    assert [body["resume"] for method, _, body in second.seen if method == "create"] == [old]
+
+
+async def test_an_owner_that_lives_lets_go_of_the_call_first() -> None:
+    fake = FakeTransceiver(FIRST)
+    calls, _ = await core(fake)
+    old = await old_call(calls)
+    await calls.create(OFFER, "realtime", subject="anna", resume=old)
+    assert [method for method, _, _ in fake.seen] == ["create", "end", "create"]
+    assert fake.queries[1] == {"reason": "resumed", "subject": "anna"}
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(404, "call_not_found"), (410, "call_ended"), (500, "internal_error")]
+)
+async def test_whatever_the_owner_says_the_record_decides(status: int, code: str) -> None:
+    fake = FakeTransceiver(FIRST)
+    calls, _ = await core(fake)
+    old = await old_call(calls)
+    fake.refusals["end"] = error(status, code, "no")
+    await calls.create(OFFER, "realtime", subject="anna", resume=old)
+    assert fake.seen[-1][2]["resume"] == old
+
+
+async def test_a_call_that_cannot_be_kept_is_not_ended_for_nothing() -> None:
+    fake = FakeTransceiver(FIRST)
+    calls, _ = await core(fake)
+    old = await old_call(calls)
+    fake.refusals["end"] = error(502, "resume_unavailable", "off")
+    told = await refused(calls.create(OFFER, "realtime", subject="anna", resume=old))
+    assert (told.status, told.code) == (502, "resume_unavailable")
+    assert [method for method, _, _ in fake.seen] == ["create", "end"]
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (404, "call_not_found"),
+        (409, "already_resumed"),
+        (410, "resume_expired"),
+        (502, "resume_unavailable"),
+    ],
+)
+async def test_a_resume_that_is_refused_is_not_tried_elsewhere(status: int, code: str) -> None:
+    first, second = FakeTransceiver(FIRST), FakeTransceiver(SECOND)
+    calls, _ = await core(first, second)
+    old = await old_call(calls)
+    for fake in (first, second):
+        fake.seen.clear()
+        fake.refusals["create"] = error(status, code, "no")
+    told = await refused(calls.create(OFFER, "realtime", subject="anna", resume=old))
+    assert (told.status, told.code) == (status, code)
+    tried = [method for fake in (first, second) for method, _, _ in fake.seen]
+    assert tried.count("create") == 1
+
+
+async def test_a_garbled_id_is_resumed_by_nobody() -> None:
+    fake = FakeTransceiver(FIRST)
+    calls, _ = await core(fake)
+    for text in ("x", CallId("A" * 24, SECRET).render()):
+        told = await refused(calls.create(OFFER, "realtime", resume=text))
+        assert (told.status, told.code) == (404, "call_not_found")
+    assert fake.seen == []

@@ -7,6 +7,7 @@ from transceiver.backends.base import Client, Outlet
 from transceiver.events import Event
 from transceiver.lifecycle import End
 from transceiver.line import Line
+from transceiver.remembered import Remembered
 from transceiver.rtp import Packet
 
 
@@ -70,6 +71,10 @@ class Recorder:
 
     def close(self) -> None:
         self._told("close")
+
+    def remembered(self, now: float) -> Remembered:
+        self._told("remembered")
+        return Remembered({})
 
     def statistics(self) -> dict[str, int]:
         self._told("statistics")

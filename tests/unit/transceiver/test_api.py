@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 from tests.unit.transceiver.harness import Client, World
 from transceiver import admission
 from transceiver.api import MAX_BODY, create_app
+from transceiver.resume.resumption import Resumption
 
 TOKEN = "correct horse battery"
 AUTH = {"Authorization": f"Bearer {TOKEN}"}
@@ -26,6 +27,7 @@ class Api:
             token=token,
             drain=self.world.calls.admission.close,
             status=lambda: {"calls": len(self.world.calls)},
+            resumption=Resumption(None, None, self.world.counts.resumes),
         )
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
@@ -66,6 +68,15 @@ def test_the_life_of_a_call(api: Api) -> None:
     assert code(api.request("DELETE", path)) == (410, "call_ended")
     assert code(api.request("POST", f"{path}/restart", json={"offer": offer}))[0] == 410
     assert api.request("GET", path).json()["state"] == "ended"
+
+
+def test_nothing_is_resumed_where_nothing_is_kept(api: Api) -> None:
+    created = api.create()
+    path = f"/v1/calls/{created.json()['id']}"
+    assert code(api.create(resume=created.json()["id"])) == (502, "resume_unavailable")
+    handed_over = api.request("DELETE", f"{path}?reason=resumed&subject=")
+    assert code(handed_over) == (502, "resume_unavailable")
+    assert api.request("GET", path).json()["state"] == "new"
 
 
 def test_a_restart_with_credentials_alone(api: Api) -> None:

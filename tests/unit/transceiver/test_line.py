@@ -256,3 +256,21 @@ def test_watchers_are_told_the_end_once() -> None:
     rig.line.prompt({"type": "x"}, 3.0)
     assert (watcher.ends, watcher.events, late.ends) == (1, [], 1)
     assert rig.backend.events == []
+
+
+def test_what_is_restored_is_kept_too() -> None:
+    rig = Rig()
+    restored = [{"id": str(n)} for n in range(100)]
+    line = Line(
+        rig.backend.make,
+        {},
+        lambda kind: kind,
+        lambda event: None,
+        lambda: None,
+        rig.ends.append,
+        restored,
+    )
+    for n in range(1000):
+        line.say({"type": "x", "n": n})
+    line.listen(rig.heard.append)
+    assert rig.numbers == [*range(201), *range(1000 - MAX_KEPT + 1, 1000)]

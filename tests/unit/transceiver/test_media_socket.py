@@ -1,9 +1,11 @@
 import socket
+import struct
+import time
 from typing import Any, ClassVar
 
 import pytest
 
-from transceiver.media_socket import RECEIVE_BUFFER, SEND_BUFFER, open_socket
+from transceiver.media_socket import RECEIVE_BUFFER, SEND_BUFFER, open_socket, waited
 
 
 class Buffers(socket.socket):
@@ -29,3 +31,12 @@ def test_buffers_hold_a_burst_both_ways(
     monkeypatch.setattr("transceiver.media_socket.socket.socket", Buffers)
     open_socket(("127.0.0.1", 0)).close()
     assert Buffers.asked[-2:] == list(zip(options, (RECEIVE_BUFFER, SEND_BUFFER), strict=True))
+
+
+@pytest.mark.parametrize(("ahead_s", "expected"), [(0.25, 0.25), (-3600, 0.0), (3600, 0.0)])
+def test_a_stepped_clock_makes_nothing_late(
+    ahead_s: float, expected: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1_700_000_000 + ahead_s)
+    stamp = struct.pack("@ll", 1_700_000_000, 0)
+    assert waited([(socket.SOL_SOCKET, 35, stamp)]) == expected

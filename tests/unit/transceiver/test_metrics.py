@@ -89,7 +89,7 @@ def test_the_document_has_every_metric_with_its_labels() -> None:
     Metrics(registry, counts, lambda: (), Admission(30), lambda share: 0.0)
     for totals in (
         *(counts.dropped, counts.ended, counts.refused, counts.responses),
-        *(counts.faults, counts.registrations),
+        *(counts.faults, counts.registrations, counts.records, counts.resumes),
     ):
         totals["x"] = 1
     [chapter] = re.findall(r"^# What a transceiver.*?(?=^# |\Z)", DOC.read_text(), re.M | re.S)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.unit.transceiver.backends.around import Wire
 from transceiver.audio.downlink import SLOT_S
 from transceiver.playback import MAX_PARTS, Audible, Notice, Playback, Silent
+from transceiver.remembered import Heard
 
 RATE = 8000
 FRAME = RATE // 50
@@ -306,3 +307,18 @@ def test_what_was_heard_is_what_an_ear_has_heard(
     assert cut.received_ms == (end - start) * 1000 // RATE
     heard = ear.heard(start, end, rig.wire.now) * 1000 / RATE
     assert abs(cut.heard_ms - heard) <= 1
+
+
+def test_tells_how_much_was_heard_of_what_plays_and_waits() -> None:
+    rig = Rig(buffer_s=0.1)
+    assert rig.playback.heard(rig.wire.now) == {}
+    rig.say("r", 1.0)
+    rig.say("s", 0.5)
+    rig.run(0.6)
+    assert rig.playback.heard(rig.wire.now) == {
+        "item_of_r": Heard(500, 1000),
+        "item_of_s": Heard(0, 500),
+    }
+    cut = rig.playback.clear(rig.wire.now)
+    assert cut is not None
+    assert (cut.item_id, cut.heard_ms, cut.received_ms) == ("item_of_r", 500, 1000)

@@ -24,6 +24,7 @@ from transceiver.backends.realtime.upstream import Upstream
 from transceiver.events import Event
 from transceiver.lifecycle import End
 from transceiver.playback import CLIENT_BUFFER_S, Playback
+from transceiver.remembered import Remembered
 from transceiver.session.expiry import Expiry
 
 _TOLD = {  # the client; it has no part in our key
@@ -57,7 +58,7 @@ class Realtime(Listener):
         self._clock = clock
         self._client_buffer_s = client_buffer_s
         self._born = clock()
-        self._table = Table(client.session, target.model, client.new_id)
+        self._table = Table(client.session, target.model, client.new_id, client.restored)
         self._backlog = Backlog()
         self._expiry: Expiry | None = None
         self._impatience: asyncio.TimerHandle | None = None  # with a server that does not answer
@@ -122,6 +123,9 @@ class Realtime(Listener):
         super().close()
         self._upstream.close()
         self._be_patient()
+
+    def remembered(self, now: float) -> Remembered:
+        return self._table.remembered(now)
 
     def statistics(self) -> dict[str, int]:
         connected = {} if self._connect_ms is None else {"connect_ms": self._connect_ms}

@@ -39,6 +39,11 @@ class Configuration:
         self.ready = False  # the server has answered
         self.interrupts = True  # speech silences a reply
 
+    @property
+    def wanted(self) -> dict[str, Any]:
+        """What a server would be asked for now, but for the formats of the sound."""
+        return stripped(self._wanted)
+
     def restart(self) -> None:
         """The next server knows nothing of us."""
         self.ready, self._own = False, None

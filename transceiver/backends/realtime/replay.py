@@ -5,11 +5,13 @@ of functions and their outputs. Sound without a transcript is left out.
 """
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from transceiver.events import Event
-from transceiver.session.items import heard_part
+from transceiver.remembered import Heard, as_text
+from transceiver.session.items import Item, heard_part
 
 MAX_ITEMS = 1000
 MAX_TEXT = 1024 * 1024  # characters of all items
@@ -85,6 +87,16 @@ class Memory:
         """The item's sound was cut: the client has heard so much of it."""
         if known := self._known.get(item_id):
             known.heard_ms = ms
+
+    def restore(self, items: Sequence[Item]) -> None:
+        """The conversation began elsewhere, with these."""
+        for item in items:
+            self._learn(item, None)
+
+    def remembered(self, heard: Mapping[str, Heard]) -> list[Item]:
+        """For another call: all of it as text. `heard`: of the items that play."""
+        told = (as_text(_whole(known), heard.get(key)) for key, known in self._known.items())
+        return [item for item in told if item]
 
     def items(self) -> list[Event]:
         """Items for `conversation.item.create`, in order, under their own ids."""
@@ -169,12 +181,22 @@ def _written(known: _Known) -> dict[str, Any] | None:
         return {"id": item["id"], "type": kind} | {key: item.get(key) for key in fields}
     if kind != "message":
         return None
-    texts = [known.texts[index] for index in sorted(known.texts)]
-    if known.heard_ms is not None:
-        received_ms = known.received // _BYTES_PER_MS
-        texts = [heard_part(text, known.heard_ms, received_ms) for text in texts]
+    texts = _texts(known)
     part = "output_text" if item.get("role") == "assistant" else "input_text"
     content = [{"type": part, "text": text} for text in texts if text]
     if not content:
         return None
     return {"id": item["id"], "type": kind, "role": item.get("role"), "content": content}
+
+
+def _texts(known: _Known) -> list[str]:
+    """What is written of a message, as much as was heard of it."""
+    texts = [known.texts[index] for index in sorted(known.texts)]
+    if known.heard_ms is None:
+        return texts
+    received_ms = known.received // _BYTES_PER_MS
+    return [heard_part(text, known.heard_ms, received_ms) for text in texts]
+
+
+def _whole(known: _Known) -> Item:
+    return {**known.item, "content": [{"text": text} for text in _texts(known)]}

@@ -8,6 +8,7 @@ from transceiver.backends.realtime.out import Down, Out, Up, backend_error
 from transceiver.backends.realtime.replay import Memory
 from transceiver.events import Event
 from transceiver.playback import Audible, Notice, Playback
+from transceiver.remembered import Heard
 
 
 class Replies:
@@ -29,6 +30,10 @@ class Replies:
     @property
     def playing(self) -> bool:
         return self._playback is not None and self._playback.playing
+
+    def heard(self, now: float) -> dict[str, Heard]:
+        """How much of the items that play, or wait to."""
+        return {} if self._playback is None else self._playback.heard(now)
 
     def over(self, response_id: str) -> bool:
         """Whether nothing more is taken of a response."""

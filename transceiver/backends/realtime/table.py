@@ -18,7 +18,7 @@ Everything else passes as it is, whatever it is.
 """  # noqa: E501
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transceiver import events
@@ -29,6 +29,8 @@ from transceiver.backends.realtime.replay import CREATE, Memory
 from transceiver.backends.realtime.replies import Replies
 from transceiver.backends.realtime.unfinished import Unfinished
 from transceiver.events import Event, NewId
+from transceiver.remembered import Remembered, told_of
+from transceiver.session.items import Item
 from transceiver.session.response import NO_USAGE
 
 _ITEM_TOLD = ("conversation.item.added", "conversation.item.done", "conversation.item.created")
@@ -42,10 +44,18 @@ class Table:
     What it gives to send while it is not `ready` goes before everything that waits.
     """
 
-    def __init__(self, asked: Mapping[str, Any], model: str | None, new_id: NewId) -> None:
+    def __init__(
+        self,
+        asked: Mapping[str, Any],
+        model: str | None,
+        new_id: NewId,
+        restored: Sequence[Item] = (),
+    ) -> None:
         self.refused = 0  # events of ours that the server answered with an error
         self._configuration = Configuration(asked, model)
         self._memory = Memory()
+        self._memory.restore(restored)
+        self._restored = restored  # items that the client is to be told of
         self.replies = Replies(self._memory, self._mark)
         self._new_id = new_id
         self._active: dict[str, Event] = {}  # responses being made
@@ -58,6 +68,10 @@ class Table:
     def ready(self) -> bool:
         """Whether the server has our configuration."""
         return self._configuration.ready
+
+    def remembered(self, now: float) -> Remembered:
+        heard = self.replies.heard(now)
+        return Remembered(self._configuration.wanted, self._memory.remembered(heard), bool(heard))
 
     @property
     def busy(self) -> bool:
@@ -149,7 +163,10 @@ class Table:
 
     def _settled(self, session: Mapping[str, Any] | None) -> list[Out]:
         told = self._configuration.settled(session)
-        return [*self._replay(), *map(Down, told)] if self.ready else []
+        if not self.ready:
+            return []
+        introduced, self._restored = told_of(self._restored), ()
+        return [*self._replay(), *map(Down, [*told[:1], *introduced, *told[1:]])]
 
     def _replay(self) -> list[Out]:
         """All of the conversation that is known, to a server that is new to it."""

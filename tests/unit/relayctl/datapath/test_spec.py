@@ -58,6 +58,27 @@ def test_defines() -> None:
         "INNER_PORTS=16",
         "ALLOW_INNER_CLIENTS=0",
         "TRANSPARENT=0",
+        "HAS_PEERS=0",
+        "PEERS_V4(P)=",
+        "PEERS_V6(P)=",
+        "FOREIGN_V4(V)=",
+        "FOREIGN_V6(V)=",
+    ]
+
+
+def test_defines_of_peers() -> None:
+    spec = replace(
+        SPEC,
+        peers=((2, "10.2.1.1"), (3, "fd00:3::1")),
+        foreign_vips=((9, ("203.0.113.20", 3478), (2, 3)),),
+    )
+    assert Spec.from_json(spec.to_json()) == spec
+    assert spec.defines()[-5:] == [
+        "HAS_PEERS=1",
+        "PEERS_V4(P)=P(2, 0x0a020101)",
+        "PEERS_V6(P)=P(3, 0xfd000003, 0x00000000, 0x00000000, 0x00000001)",
+        "FOREIGN_V4(V)=V(9, 0xcb007114, 3478, (peer == 0 || peer == 2 || peer == 3))",
+        "FOREIGN_V6(V)=",
     ]
 
 

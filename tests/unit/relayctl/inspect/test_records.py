@@ -42,6 +42,7 @@ def test_flow_record() -> None:
         "vip": "203.0.113.10:3478",
         "vip_id": 1,
         "endpoint": "10.2.0.2:5000",
+        "back": None,
         "cluster": 7,
         "state": "confirmed",
         "expired": None,

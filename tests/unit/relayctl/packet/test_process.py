@@ -1,5 +1,6 @@
 """The loop between real sockets on loopback; both datapaths, the kernel's part in memory."""
 
+import base64
 import contextlib
 import os
 import select
@@ -11,12 +12,25 @@ from types import MappingProxyType
 
 import pytest
 
+from relayctl import cached_flow
 from relayctl.channel import Channel
 from relayctl.config import RelayConfig
 from relayctl.datapath.base import NEVER, Datapath
 from relayctl.datapath.socket import SocketDatapath
 from relayctl.flow import CONFIRMED, Flow, FlowKey
-from relayctl.messages import FlowsPart, Heartbeat, Message, RouteEntry, RoutesPart, decode_flow
+from relayctl.messages import (
+    Absent,
+    FlowsPart,
+    Found,
+    FoundAll,
+    Heartbeat,
+    Message,
+    Restored,
+    RouteEntry,
+    RoutesPart,
+    Wanted,
+    decode_flow,
+)
 from relayctl.packet.commands import PacketCommands
 from relayctl.packet.process import PacketProcess
 from relayctl.packet.sockets import PacketSocket, RawSocket
@@ -59,6 +73,7 @@ class Process:
         transparent: bool = False,
         held: Mapping[FlowKey, Flow] = MappingProxyType({}),
         counted: Mapping[Reason, int] = MappingProxyType({}),
+        redis: str | None = None,
     ) -> None:
         self.config = local_config()
         self.vip = self.config.vips[0].public
@@ -78,6 +93,7 @@ class Process:
             update={
                 "datapath": "xdp" if in_kernel else "socket",
                 "inner": "transparent" if transparent else "spp",
+                "redis": redis,
             }
         )
         self._ours, raw = Channel.pair()
@@ -143,9 +159,12 @@ def start() -> Iterator[Start]:
     running: list[Process] = []
 
     def start_one(
-        in_kernel: bool = False, capacity: int = 16, interfaces: frozenset[int] = frozenset()
+        in_kernel: bool = False,
+        capacity: int = 16,
+        interfaces: frozenset[int] = frozenset(),
+        redis: str | None = None,
     ) -> Process:
-        running.append(Process(in_kernel, capacity, interfaces))
+        running.append(Process(in_kernel, capacity, interfaces, redis=redis))
         return running[-1]
 
     yield start_one
@@ -198,6 +217,57 @@ def test_there_and_back(start: Start, peers: Peers) -> None:
     expected = {Reason.PUNT_FIRST: 1, Reason.FORWARD: 1, Reason.RETURN: 1, Reason.SLOW_INSTALLED: 1}
     assert process.count(Reason.SLOW_INSTALLED) == 1
     assert process.datapath.reasons() == expected
+
+
+def test_a_flow_of_redis_forwards_and_is_told(start: Start, peers: Peers) -> None:
+    process = start()
+    client, endpoint = peers
+    key = FlowKey(client.getsockname(), 1)
+    value = cached_flow.encode(Flow(endpoint.getsockname(), 7, 0))
+    record = cached_flow.RECORD_KEY.pack(len(key), key) + value
+    for _ in range(8):  # more than one turn takes; one flow
+        assert process.control.send(Found(base64.b64encode(record).decode()))
+    assert process.control.send(FoundAll())
+    assert process.wait_for(lambda message: isinstance(message, Restored)) == Restored(1, 0)
+    client.sendto(DTLS, process.vip)
+    header, payload = spp.split(endpoint.recvfrom(2000)[0])
+    assert payload == DTLS
+    assert spp.decode(header) == spp.Header(client.getsockname(), process.vip)
+
+
+RTP = b"\x80\x6f" + bytes(6) + (77).to_bytes(4, "big") + b"media"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("found", Reason.SLOW_CACHED),
+        ("hinted", Reason.SLOW_CACHED_HINT),
+        ("absent", Reason.SLOW_ORPHAN),
+        ("", Reason.SLOW_LATE),
+    ],
+)
+def test_an_orphan_waits_for_redis(start: Start, peers: Peers, answer: str, reason: Reason) -> None:
+    process = start(redis="redis://nowhere")
+    client, endpoint = peers
+    key = FlowKey(client.getsockname(), 1)
+    client.sendto(RTP, process.vip)
+    wanted = process.wait_for(lambda message: isinstance(message, Wanted))
+    assert isinstance(wanted, Wanted)
+    assert cached_flow.read_wanted(base64.b64decode(wanted.orphans)) == [(key, 77)]
+    value = cached_flow.encode(Flow(endpoint.getsockname(), 7, 0, ssrc=77))
+    record = base64.b64encode(cached_flow.pack_record(key, value)).decode()
+    match answer:
+        case "found":
+            process.control.send(Found(record))
+        case "hinted":
+            process.control.send(Found("", record))
+        case "absent":
+            process.control.send(Absent(base64.b64encode(cached_flow.pack_key(key)).decode()))
+    if answer in ("found", "hinted"):
+        assert spp.split(endpoint.recvfrom(2000)[0])[1] == RTP
+    assert process.count(reason) == 1
+    assert (process.datapath.flows.get(key) is not None) is (answer == "found")
 
 
 @pytest.mark.parametrize("client_host", [LOOPBACK, LOOPBACK_6])

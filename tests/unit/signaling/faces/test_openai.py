@@ -381,3 +381,14 @@ async def test_another_method_hears_of_those_there_are(
     reply = await client.request(method, path)
     assert (reply.status_code, reply.json()["error"]["code"]) == (405, "method_not_allowed")
     assert allowed <= set(reply.headers["allow"].split(", "))
+
+
+@pytest.mark.parametrize("path", [CALLS, "/v1/realtime"])
+async def test_a_call_can_carry_on_another(path: str) -> None:
+    fake = FakeTransceiver()
+    client, location = await begun(fake)
+    old = location.rpartition("/")[2]
+    reply = await client.post(f"{path}?resume={old}", content=OFFER, headers=SDP)
+    assert reply.status_code == 201
+    assert reply.headers["location"] != location
+    assert fake.seen[-1][2]["resume"] == old

@@ -34,12 +34,12 @@ def test_an_ingress_reaches_every_cluster_unless_told_otherwise() -> None:
 )
 def test_the_health_url(added: str, url: str) -> None:
     text = CONFIG.replace('name = "relay-a"', f'name = "relay-a"\n{added}')
-    assert configuration(text).ingresses[0].ingress().health == url
+    assert configuration(text).ingresses[0].ingress().health == (url,)
 
 
 def test_without_admin_an_ingress_is_not_asked() -> None:
     text = CONFIG.replace('admin = "http://10.2.0.1:9100"', "")
-    assert configuration(text).ingresses[0].ingress().health is None
+    assert configuration(text).ingresses[0].ingress().health == ()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ Handler = Callable[[httpx.Request], Coroutine[None, None, httpx.Response]]
 
 
 def sites(*names: str) -> tuple[Ingress, ...]:
-    return tuple(Ingress(name, (VIP,), f"http://{name}:9100") for name in names)
+    return tuple(Ingress(name, (VIP,), (f"http://{name}:9100",)) for name in names)
 
 
 def paths(handler: Handler, ingresses: tuple[Ingress, ...]) -> FlowPaths:
@@ -33,6 +33,15 @@ async def test_asks_for_the_flow_of_the_client() -> None:
     assert seen == Sighting(Path.KERNEL, None, "relay-a", {"up": 12, "down": 11})
     (url,) = asked
     assert url.startswith("http://relay-a:9100/v1/flows/198.51.100.4%3A6000?vip=203.0.113.10")
+
+
+async def test_every_relay_of_an_ingress_is_asked() -> None:
+    async def handle(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json=FLOW) if request.url.host == "b" else httpx.Response(404)
+
+    site = (Ingress("site", (VIP,), ("http://a:9100", "http://b:9100")),)
+    seen = await paths(handle, site).find(CLIENT, "203.0.113.10:3478")
+    assert (seen.path, seen.ingress) == (Path.KERNEL, "site")
 
 
 async def test_user_space_comes_with_its_reason() -> None:

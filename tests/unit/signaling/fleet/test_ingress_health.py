@@ -25,7 +25,7 @@ class Relays(httpx.AsyncBaseTransport):
 
 def health(relays: Relays, told: list[tuple[str, str]]) -> IngressHealth:
     client = httpx.AsyncClient(transport=relays)
-    sites = [Ingress(name, VIPS, health=f"http://{name}/readyz") for name in relays.status]
+    sites = [Ingress(name, VIPS, health=(f"http://{name}/readyz",)) for name in relays.status]
     sites.append(Ingress("unasked", VIPS))
     return IngressHealth(client, sites, lambda ingress, fault: told.append((ingress.name, fault)))
 
@@ -58,6 +58,23 @@ async def test_who_does_not_answer_is_down_the_second_time() -> None:
     assert told == [("a", "does not answer")]
 
 
+async def test_of_several_relays_one_is_enough() -> None:
+    relays, told = Relays(a=503, b=200), list[str]()
+    both = Ingress("ab", VIPS, health=("http://a/readyz", "http://b/readyz"))
+    client = httpx.AsyncClient(transport=relays)
+    asked = IngressHealth(client, [both], lambda ingress, fault: told.append(fault))
+    await asked.refresh()
+    assert asked.down == set()
+    relays.status["b"] = None
+    await asked.refresh()
+    await asked.refresh()
+    assert asked.down == {"ab"}
+    relays.status["a"] = 200
+    await asked.refresh()
+    assert asked.down == set()
+    assert told == ["says 503, does not answer", ""]
+
+
 async def test_one_that_hangs_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("signaling.fleet.ingress_health.DEADLINE_S", 0.05)
 
@@ -78,7 +95,7 @@ async def test_run_keeps_asking_until_cancelled(monkeypatch: pytest.MonkeyPatch)
     changed = asyncio.Event()
     relays = Relays(a=200)
     client = httpx.AsyncClient(transport=relays)
-    site = Ingress("a", VIPS, health="http://a/readyz")
+    site = Ingress("a", VIPS, health=("http://a/readyz",))
     asked = IngressHealth(client, [site], lambda ingress, fault: changed.set())
     running = asyncio.create_task(asked.run())
     relays.status["a"] = 503

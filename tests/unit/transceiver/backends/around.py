@@ -1,19 +1,23 @@
 """What is around a backend: its client and its outlet, on a clock that tests turn."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from transceiver.audio.downlink import SLOT_S, Downlink
 from transceiver.events import Event
 from transceiver.lifecycle import End
+from transceiver.session.items import Item
 
 
 class Peer:
     """A `Client`: keeps what it is told."""
 
-    def __init__(self, session: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, session: Mapping[str, Any] | None = None, restored: Sequence[Item] = ()
+    ) -> None:
         self.session: Mapping[str, Any] = session or {}
+        self.restored = restored
         self.said: list[Event] = []
         self.ended: list[End] = []
         self.wakes = 0

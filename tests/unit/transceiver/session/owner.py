@@ -1,12 +1,13 @@
 """An owner of the audio for tests of the session: carries out its commands on an imagined line."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.judges import openai_types, order
 from transceiver.events import Event
 from transceiver.session.commands import Abandon, Clear, Command, Commit, Cut, Output, Respond
+from transceiver.session.items import Item
 from transceiver.session.session import Session
 
 
@@ -27,6 +28,7 @@ class Owner:
         *,
         responds: bool = True,
         recognises: bool = False,
+        restored: Sequence[Item] = (),
     ) -> None:
         self.events: list[Event] = []
         self.commands: list[Command] = []
@@ -41,6 +43,7 @@ class Owner:
             expires_at=1_800_000_000,
             responds=responds,
             recognises=recognises,
+            restored=restored,
         )
         self.do(self.session.begin())
 

@@ -1,6 +1,7 @@
 """The events of protocols' normal order, and what clients do out of order."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -213,3 +214,37 @@ def test_an_echo_makes_no_responses() -> None:
     owner.detect({"type": "semantic_vad"})
     assert kinds(owner.turn()) == TURN
     judge(owner)
+
+
+KEPT: list[dict[str, Any]] = [
+    {
+        "id": "a",
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": "x"}],
+    },
+    {"id": "b", "type": "function_call_output", "call_id": "1", "output": "y"},
+]
+
+
+def test_what_is_restored_is_told_behind_the_session_and_can_be_answered() -> None:
+    owner = Owner({"instructions": "be brief"}, restored=[*KEPT, {"id": "c", "type": "odd"}])
+    assert kinds(owner.events) == [
+        "session.created",
+        *["conversation.item.added", "conversation.item.done"] * 2,
+    ]
+    assert [event["item"]["id"] for event in owner.events[1:]] == ["a", "a", "b", "b"]
+    assert [event["previous_item_id"] for event in owner.events[1:]] == [None, None, "a", "a"]
+    assert [item["id"] for item in owner.session.items] == ["a", "b"]
+    assert owner.say("conversation.item.retrieve", item_id="a")[0]["item"]["id"] == "a"
+    judge(owner)
+
+
+def test_the_settings_can_be_set_again() -> None:
+    owner = Owner({"instructions": "be brief"})
+    owner.update(tools=[{"type": "function", "name": "f"}], odd={"x": 1})
+    again = Owner(owner.session.settings)
+    shown = [each.events[-1 if each is owner else 0]["session"] for each in (owner, again)]
+    read_only = ("id", "expires_at")
+    first, second = ({k: v for k, v in s.items() if k not in read_only} for s in shown)
+    assert first == second

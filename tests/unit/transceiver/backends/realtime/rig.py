@@ -1,6 +1,7 @@
 """A table with the sound behind it, on a clock that tests turn."""
 
 import base64
+from collections.abc import Sequence
 from typing import Any
 
 from tests.unit.transceiver.backends.around import Peer, Wire
@@ -8,6 +9,7 @@ from transceiver.backends.realtime.out import Out, Up
 from transceiver.backends.realtime.table import Table
 from transceiver.events import Event
 from transceiver.playback import Playback
+from transceiver.session.items import Item
 
 SECOND = bytes(48000)
 OWN = {
@@ -26,9 +28,10 @@ class Rig:
         session: dict[str, Any] | None = None,
         ready: bool = True,
         model: str | None = None,
+        restored: Sequence[Item] = (),
     ) -> None:
         self.wire = Wire()
-        self.table = Table({}, model, Peer().new_id)
+        self.table = Table({}, model, Peer().new_id, restored)
         self.wire.open(24000, self.frame)
         self.playback = Playback(self.wire, 24000, 0.0)
         self.table.replies.begin(self.playback)

@@ -236,3 +236,68 @@ def test_no_event_of_a_server_or_client_raises(
     rig.table.sent(event)
     rig.take(rig.table.lost(0.0))
     rig.configure(OWN)
+
+
+KEPT: list[dict[str, Any]] = [
+    {
+        "id": "a",
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": "x"}],
+    },
+    {"id": "b", "type": "function_call_output", "call_id": "1", "output": "y"},
+]
+
+
+def test_what_is_restored_goes_up_first_and_is_told_once() -> None:
+    rig = Rig(ready=False, restored=KEPT)
+    rig.server("session.created", session=OWN)
+    rig.server("session.updated", session=OWN)
+    assert rig.asked == ["session.update", *["conversation.item.create"] * 2]
+    assert [event["item"] for event in rig.up[1:]] == KEPT
+    pairs = ["conversation.item.added", "conversation.item.done"] * 2
+    assert rig.told == ["session.created", *pairs]
+    assert [event["item"]["id"] for event in rig.down[1:]] == ["a", "a", "b", "b"]
+    for item in KEPT:
+        rig.server("conversation.item.added", item=item, previous_item_id=None)
+        rig.server("conversation.item.done", item=item, previous_item_id=None)
+    assert len(rig.down) == 5
+    rig.table.lost(0.0)
+    rig.up.clear()
+    rig.configure(OWN)
+    assert rig.asked == ["session.update", *["conversation.item.create"] * 2]
+    assert len(rig.down) == 5
+
+
+def test_what_is_restored_is_remembered_before_there_is_a_server() -> None:
+    rig = Rig(ready=False, restored=KEPT)
+    assert rig.table.remembered(0.0).items == KEPT
+
+
+def test_of_a_reply_that_plays_the_words_that_were_heard_are_remembered() -> None:
+    rig = Rig()
+    said = {"id": "i1", "type": "message", "role": "assistant", "content": []}
+    rig.server("conversation.item.added", item={**said, "status": "in_progress"})
+    rig.reply()
+    words = "one two three four five six"
+    fields = {"item_id": "i1", "content_index": 0, "transcript": words}
+    rig.server("response.output_audio_transcript.done", **fields)
+    remembered = rig.table.remembered(rig.wire.now)
+    assert (remembered.items, remembered.moves) == ([], True)
+    rig.wire.run(rig.wire.now + 0.6)
+    remembered = rig.table.remembered(rig.wire.now)
+    assert [part["text"] for part in remembered.items[0]["content"]] == ["one two three"]
+    rig.done()
+    rig.wire.run(rig.wire.now + 1.0)
+    remembered = rig.table.remembered(rig.wire.now)
+    assert [part["text"] for part in remembered.items[0]["content"]] == [words]
+    assert not remembered.moves
+
+
+def test_the_settings_are_what_a_server_would_be_asked_for() -> None:
+    rig = Rig()
+    rig.table.sent({"type": "session.update", "event_id": "m", "session": {"voice": "ash"}})
+    rig.server("session.updated", session={**OWN, "voice": "ash"})
+    settings = rig.table.remembered(0.0).session
+    assert settings["voice"] == "ash"
+    assert "format" not in settings["audio"]["input"]
