@@ -14,6 +14,8 @@ COMMANDS = {
     "clusters",
     "token",
     "doctor",
+    "drain",
+    "undrain",
     "unload",
     "completion",
 }
