@@ -4,7 +4,7 @@ PYTEST := $(PYTHON) -m pytest
 SOURCES := relayctl transceiver signaling tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-bench up down demo figures bench bench-media bench-signaling conversations siege chaos soak fuzz test-kernels test-interop test lint format test-unit test-transceiver test-kernel test-hostile test-path test-fleet test-lab test-browser lock clean
+.PHONY: help setup setup-bench up down demo figures bench bench-media bench-signaling conversations siege chaos soak fuzz test-kernels test-interop test lint format test-unit test-transceiver test-kernel test-hostile test-path test-fleet test-recovery test-resume test-lab test-browser lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,7 +62,7 @@ test-interop: setup ## real clients, unchanged, against the services; build/test
 
 test: setup lint ## trust it: everything below
 	$(MAKE) -j5 --output-sync=target test-hostile test-path test-transceiver test-unit test-kernel # at once: none measures time
-	$(MAKE) -j3 --output-sync=target test-lab test-browser test-fleet # in real time, and mostly waiting
+	$(MAKE) -j5 --output-sync=target test-lab test-browser test-fleet test-recovery test-resume # in real time, and mostly waiting
 
 lint: setup ## style, types, import directions
 	$(PYTHON) -m ruff check $(SOURCES)
@@ -100,8 +100,18 @@ FLEET := $(addprefix tests/lab/test_,registry.py steering.py secrets.py phantom_
 test-fleet: ## signaling with Redis, regions, keys, strangers and its faces, in network namespaces (root)
 	LAB_PREFIX=fg- $(PYTEST) -q $(FLEET)
 
+RECOVERY := $(addprefix tests/lab/test_,two_relays.py flow_cache.py preload.py chaos.py)
+
+test-recovery: ## relays that die, lose their flows or take over from each other, in network namespaces (root)
+	LAB_PREFIX=fr- $(PYTEST) -q -m "not slow" $(RECOVERY)
+
+RESUME := $(wildcard $(addprefix tests/lab/test_,resume.py bird.py regions.py three_regions.py))
+
+test-resume: ## calls carried on elsewhere, regions, BIRD, in network namespaces (root)
+	LAB_PREFIX=fs- $(PYTEST) -q -m "not slow" $(RESUME)
+
 test-lab: ## end to end in network namespaces, both datapaths (root)
-	$(PYTEST) -q tests/lab $(addprefix --ignore=,$(HOSTILE) $(PATH_TESTS) $(FLEET))
+	$(PYTEST) -q tests/lab $(addprefix --ignore=,$(HOSTILE) $(PATH_TESTS) $(FLEET) $(RECOVERY) $(RESUME))
 
 test-browser: ## Chromium, Firefox and other people's clients end to end (root)
 	$(PYTEST) -q -m "not slow" tests/browser tests/interop

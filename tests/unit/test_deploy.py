@@ -68,5 +68,11 @@ def test_transparent_example() -> None:
     assert example("Transparent").inner == "transparent"
 
 
+def test_peer_example() -> None:
+    relay = example("Another region")
+    [peer] = relay.peers
+    assert relay.via() == {relay.clusters[-1].id: (peer.id,)}
+
+
 def test_every_example_is_loaded_here() -> None:
-    assert len(re.findall("^# --- ", RELAY, re.MULTILINE)) == 4
+    assert len(re.findall("^# --- ", RELAY, re.MULTILINE)) == 5
