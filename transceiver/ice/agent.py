@@ -163,7 +163,8 @@ class Agent:
                 self._ask_others(path, now)
         if present is not None and now >= self._selection.ask_due(self._paths):
             self._checks.plan_consent(present, now)
-            self._checks.ask_consent(present, self._current, now)
+            urgent = self._selection.is_doubtful(self._paths)
+            self._checks.ask_consent(present, self._current, now, urgent=urgent)
 
     def _ask_others(self, present: Path, now: float) -> None:
         for path in self._paths:

@@ -20,6 +20,7 @@ from transceiver.ice.stun import (
 TRANSMISSIONS = 3
 CHECK_RTO_S = 0.1  # doubles
 CONSENT_RTO_S = 0.5
+URGENT_RTO_S = 0.05  # at least, of a path that is silent while the client is heard elsewhere
 ROUND_S = 2.0  # from one round of connectivity checks to a path to the next
 ANSWERABLE_S = 5.0  # how long a response may take
 MAX_UNPROVEN = 4  # addresses that are asked at a time without having proved anything
@@ -50,9 +51,15 @@ class Checks:
             return
         self._begin(path, Round(credentials, consent=False, began=now), now)
 
-    def ask_consent(self, path: Path, credentials: Credentials, now: float) -> None:
-        """Ask the selected path whether it still wants our packets."""
-        self._begin(path, Round(credentials, consent=True, began=now), now)
+    def ask_consent(
+        self, path: Path, credentials: Credentials, now: float, *, urgent: bool = False
+    ) -> None:
+        """Ask the selected path whether it still wants our packets. `urgent`: the client waits on
+        another one; an answer may take two of its usual round trips, no more."""
+        pause = CONSENT_RTO_S
+        if urgent and path.rtt is not None:
+            pause = min(max(2 * path.rtt, URGENT_RTO_S), CONSENT_RTO_S)
+        self._begin(path, Round(credentials, True, now, pause), now)
 
     def plan_consent(self, path: Path, now: float) -> None:
         first, last = CONSENT_S
@@ -107,7 +114,7 @@ class Checks:
         else:
             ask.repeated = True
         self._datagrams.append((current.datagram, path.key))
-        pause = CONSENT_RTO_S if current.consent else CHECK_RTO_S * 2**current.sent
+        pause = current.pause if current.consent else CHECK_RTO_S * 2**current.sent
         current.sent += 1
         current.due = now + pause
 

@@ -32,6 +32,7 @@ class Round:
     credentials: Credentials
     consent: bool
     began: float
+    pause: float = math.inf  # between consent checks; others have a pace of their own
     transaction_id: bytes = b""
     datagram: bytes = b""
     sent: int = 0

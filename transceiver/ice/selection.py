@@ -82,7 +82,13 @@ class Selection:
         present = self.present
         if present is None or present.asking:
             return math.inf
-        alive = any(path.proof and path.heard > present.heard for path in paths)
-        if alive and not present.is_lost:
+        if self.is_doubtful(paths) and not present.is_lost:
             return min(present.consent_due, present.heard + SILENT_S)
         return present.consent_due
+
+    def is_doubtful(self, paths: Iterable[Path]) -> bool:
+        """Whether the client was heard on another proven path since it was on the present one."""
+        present = self.present
+        return present is not None and any(
+            path.proof is not None and path.heard > present.heard for path in paths
+        )
