@@ -20,7 +20,7 @@ HEARD_S = 5.0  # for the relay's kernel to hear of another MAC address
 APPLIED_S = 0.02  # from the kernel's event to the nexthop table
 LATEST_MS = 200  # for the neighbour's word to become the kernel's event
 
-_FORWARDING = 3  # BR_STATE_FORWARDING
+_FORWARDING = "3"  # BR_STATE_FORWARDING
 
 Leg = Literal["outer", "inner"]
 # The neighbour whose address changes, and its interface.
@@ -83,10 +83,10 @@ def inner_link_down(stage: Stage) -> Fault:
     return _pull(stage, "inner")
 
 
-def _forward_at_once(ip: Any, port: str) -> None:
+def _forward_at_once(switch: Node, port: str) -> None:
     """As a switch's edge port does. Linux's bridge waits up to a second for the kernel to notice
     that the link is there, which is nothing of the relay's."""
-    ip.brport("set", index=ip.link_lookup(ifname=port)[0], state=_FORWARDING)
+    switch.run(["bridge", "link", "set", "dev", port, "state", _FORWARDING])
 
 
 def _change_mac(stage: Stage, leg: Leg) -> Fault:
@@ -140,6 +140,6 @@ def _pull(stage: Stage, leg: Leg) -> Fault:
         if leg == "outer":  # the router's kernel dropped it with the link
             stage.lab.route_vip(0)
         else:
-            node.netlink(partial(_forward_at_once, port=interface))
+            _forward_at_once(node, interface)
     stage.note("plugged")
     return Fault()
