@@ -123,7 +123,7 @@ class _Daemon:
                 self._kernel.attach()
                 relay.attached_as(datapath.name)
             log.info("relay %s serves with datapath %s", self._config.instance, relay.name)
-            tasks = [sweeper.run(), watchdog.run(), addresses.run()]
+            tasks = [sweeper.run(self._is_loading), watchdog.run(), addresses.run()]
             if self._config.peers:
                 tasks.append(peers.run())
             if preload:
@@ -195,6 +195,10 @@ class _Daemon:
         vips = [vip.id for vip in self._config.vips]
         return Preload(self._redis, vips, self._child.send, self._takes_flows)
 
+    def _is_loading(self) -> bool:
+        """Whether flows of Redis fill an empty table, which is work enough for both processes."""
+        return self._preload is not None and self._preload.is_loading
+
     def _takes_flows(self) -> bool:
         """Flows need routes, which go through the same pipe."""
         return self._child.has_room() and (not self._kernel or self._kernel.nexthops.is_published)
@@ -209,7 +213,7 @@ class _Daemon:
             kernel,
             kernel.datapath.attached if kernel else list,
             lambda: watchdog.replacements,
-            lambda: self._preload is not None and self._preload.is_loading,
+            self._is_loading,
         )
 
     @contextlib.asynccontextmanager

@@ -88,10 +88,11 @@ class Sweeper:
         self.last = Pass()
         self.ended: Counter[Expiry] = Counter()
 
-    async def run(self) -> None:
-        """Sweep until cancelled."""
+    async def run(self, is_held: Callable[[], bool] = lambda: False) -> None:
+        """Sweep until cancelled, but not while it is held."""
         while True:
-            await self.sweep()
+            if not is_held():
+                await self.sweep()
             await asyncio.sleep(min(max(PAUSE_S, SHARE * self.last.took_s), MAX_PAUSE_S))
 
     def forget_hints(self) -> None:

@@ -181,7 +181,11 @@ class PacketProcess:
         self._received += len(datagrams)
         for datagram in datagrams:
             received_at = self._clock.monotonic(datagram.received_at)
-            if rush and now - received_at <= STALE_NS and rush.take(datagram, sock.vip):
+            is_stale = now - received_at > STALE_NS
+            if is_stale and self._user_path is None:  # a start finds thousands of them
+                self._counts[Reason.SLOW_STALE] += 1
+                continue
+            if rush and not is_stale and rush.take(datagram, sock.vip):
                 continue
             self._open(rush, now)  # in the order of arrival
             self._handle(_event(sock, datagram, received_at), datagram.interface, now)

@@ -218,3 +218,19 @@ def test_the_pause_follows_the_length_of_a_pass(
     with pytest.raises(Enough):
         asyncio.run(fixture.sweeper.run())
     assert pauses == [pause_s]
+
+
+def test_nothing_is_swept_while_it_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PAUSE_S", 0.001)
+    fixture, held = Fixture(), [True]
+
+    async def run() -> None:
+        task = asyncio.create_task(fixture.sweeper.run(lambda: held[0]))
+        await asyncio.sleep(0.05)
+        assert not fixture.passes
+        held[0] = False
+        while not fixture.passes:
+            await asyncio.sleep(0.001)
+        task.cancel()
+
+    asyncio.run(run())
