@@ -18,6 +18,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse
 from starlette.routing import Match
 
+from relayctl.wire import redis_client
 from relayctl.wire.redis_client import Client
 from relayctl.wire.route_token import Key
 from signaling.access import config as access_config
@@ -97,7 +98,7 @@ def create_app(
             exchange.close()
             await client.aclose()
             if redis is not None:
-                await redis.aclose()
+                await redis_client.close(redis)
 
     app = FastAPI(
         title="Ferryline signaling",

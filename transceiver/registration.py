@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from redis.exceptions import RedisError
 
+from relayctl.wire import redis_client
 from relayctl.wire.address import Address
 from relayctl.wire.redis_client import Client
 from relayctl.wire.registration import EVERY_S, EXPIRES_S, Registration, key_of
@@ -54,7 +55,7 @@ class Registrar:
         with contextlib.suppress(RedisError, OSError, TimeoutError):
             async with asyncio.timeout(DEADLINE_S):
                 await self._redis.delete(self._key)
-        await self._redis.aclose()
+        await redis_client.close(self._redis)
 
     async def _run(self) -> None:
         while True:

@@ -49,6 +49,7 @@ from relayctl.messages import (
 from relayctl.packet.commands import read_keys
 from relayctl.packet.sockets import SocketError, open_sockets
 from relayctl.reason import Reason
+from relayctl.wire import redis_client
 from relayctl.wire.redis_client import Client, RedisOptionError, open_redis
 from relayctl.wire.route_token import KeyFileError
 
@@ -184,7 +185,7 @@ class _Daemon:
             redis = open_redis(self._config.redis, connections=CONNECTIONS, timeout_s=None)
         except RedisOptionError as error:
             raise RedisOptionError(f"redis: {error}") from None
-        stack.push_async_callback(redis.aclose)
+        stack.push_async_callback(redis_client.close, redis)
         self._redis = redis
         due = DueFlows(self._prefixes(), stamp())
         self._cache = FlowCache(redis, due, self._child.send, stamp)

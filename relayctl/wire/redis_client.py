@@ -17,6 +17,7 @@ from redis.asyncio import (
 from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import SentinelConnectionPool
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
@@ -97,6 +98,14 @@ def _cluster(place: RedisPlace, options: dict[str, Any], connections: int) -> Re
     return RedisCluster(
         startup_nodes=[ClusterNode(host, port) for host, port in place.nodes], ssl=ssl, **options
     )
+
+
+async def close(client: Client) -> None:
+    """End its connections, those to Sentinels too."""
+    await client.aclose()
+    if isinstance(client, Redis) and isinstance(client.connection_pool, SentinelConnectionPool):
+        for each in client.connection_pool.sentinel_manager.sentinels:
+            await each.aclose()
 
 
 async def masters(client: Client) -> list[Any]:

@@ -11,7 +11,7 @@ import signal
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import redis
@@ -34,11 +34,14 @@ class RedisServer:
         host: str = "127.0.0.1",
         port: int = 0,
         password: str = "",
+        options: Sequence[str] = (),
     ) -> None:
-        """`node`: where it runs, the host if none. `port` 0: one that is free."""
+        """`node`: where it runs, the host if none. `port` 0: one that is free. `options`: more of
+        the command line."""
         self._given = node
         self.address: Address = (host, port)
         self.password = password
+        self._options = options
         self._open = contextlib.ExitStack()
         self._program: Program | None = None
 
@@ -84,6 +87,7 @@ class RedisServer:
         argv += ["--save", "", "--appendonly", "no", "--protected-mode", "no"]
         if self.password:
             argv += ["--requirepass", self.password]
+        argv += self._options
         self._program = self._node.popen("redis", argv)
         deadline = time.monotonic() + _READY_S
         while not self._answers():

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar
 
+from relayctl.wire import redis_client
 from relayctl.wire.call_id import CallId
 from relayctl.wire.redis_client import Client
 from transceiver.resume.record import CLAIM_S, KEEP_S, claim_of, key_of
@@ -53,7 +54,7 @@ class Vault:
         await _within(ASK_S, self._redis.eval(_UNCLAIM, 1, claim_of(call_id), mine))
 
     async def close(self) -> None:
-        await self._redis.aclose()
+        await redis_client.close(self._redis)
 
 
 async def _within(seconds: float, answer: Awaitable[T]) -> T:
