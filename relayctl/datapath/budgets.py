@@ -28,7 +28,7 @@ class Region(enum.Enum):
     NEXTHOP = "nexthop"
 
 
-SHARES: Mapping[Region, int] = {Region.TOKEN: 16, Region.CLIENT: 4, Region.ENDPOINT: 2000}
+SHARES: Mapping[Region, int] = {Region.TOKEN: 16, Region.CLIENT: 64, Region.ENDPOINT: 2000}
 """Packets a unit of one token, client bucket or endpoint bucket."""
 
 KERNEL: Mapping[Region, int] = {

@@ -33,8 +33,13 @@ def _url(value: str) -> str:
     return value
 
 
-def _one_or_more(value: object) -> object:
-    return [value] if isinstance(value, str) else value
+def _base_urls(value: object) -> object:
+    """One as text, or a list."""
+    if isinstance(value, str):
+        return (_base_url(value),)
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        raise ValueError("want a URL, or a list of them")
+    return tuple(map(_base_url, value))
 
 
 class PlaceSection(Settings):
@@ -69,10 +74,7 @@ class IngressSection(PlaceSection):
 
     name: Annotated[str, pydantic.Field(pattern=r"^[\x21-\x7e]{1,64}$")]
     vips: Annotated[tuple[Endpoint, ...], pydantic.Field(min_length=1)]
-    admin: Annotated[
-        tuple[Annotated[str, pydantic.AfterValidator(_base_url)], ...],
-        pydantic.BeforeValidator(_one_or_more),
-    ] = ()
+    admin: Annotated[tuple[str, ...], pydantic.BeforeValidator(_base_urls)] = ()
     health: Annotated[str, pydantic.AfterValidator(_url)] | None = None
     clusters: tuple[int, ...] = ()
 

@@ -51,6 +51,12 @@ def bpffs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="package")
 def namespace(bpffs: Path) -> Iterator[None]:
+    with own_namespace():
+        yield
+
+
+@contextlib.contextmanager
+def own_namespace() -> Iterator[None]:
     """This thread moves into a network namespace without a name and back in the end."""
     libc = ctypes.CDLL(None, use_errno=True)
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)

@@ -12,7 +12,7 @@ from relayctl.datapath.base import PeerPlace
 from relayctl.flow import CONFIRMED, TO_PEER, Flow, FlowKey, peer_place
 from relayctl.peers import BACK
 from relayctl.reason import Reason
-from tests.kernel.conftest import in_place
+from tests.kernel.conftest import in_place, own_namespace
 from tests.kernel.packets import DTLS, Address, frame, request, rtp, spp_header, take_apart
 from tests.kernel.rig import (
     CLIENT,
@@ -41,14 +41,16 @@ ELSEWHERE = 70  # a cluster behind peers
 
 @pytest.fixture(scope="module")
 def made(bpffs: Path, namespace: None) -> Iterator[Rig]:
-    node = spec(
-        bpffs,
-        "peers",
-        peers=((2, PEER), (3, OTHER), (4, PEER_V6)),
-        foreign_vips=((9, THEIR_VIP, (2,)), (10, THEIR_VIP_V6, (2, 4))),
-    )
-    with in_place(node) as rig:
-        yield rig
+    """On interfaces of its own, which have the names of the others'."""
+    with own_namespace():
+        node = spec(
+            bpffs,
+            "peers",
+            peers=((2, PEER), (3, OTHER), (4, PEER_V6)),
+            foreign_vips=((9, THEIR_VIP, (2,)), (10, THEIR_VIP_V6, (2, 4))),
+        )
+        with in_place(node) as rig:
+            yield rig
 
 
 @pytest.fixture

@@ -11,13 +11,14 @@ from relayctl.datapath.budgets import (
     token_bucket,
 )
 from relayctl.flow import CONFIRMED, TO_PEER, Flow, FlowKey, peer_place
-from relayctl.wire.address import Address
+from relayctl.wire.address import Address, compact
 from tests.oracle import addresses, node
 from tests.oracle.node import Node
 from tests.oracle.payloads import route_token
 from tests.oracle.scene import NOW, Counter
 
 _NEXTHOPS = [node.PLAIN] * 8 + list(range(len(node.NEXTHOPS) + 1))
+_STRANGER = compact("198.51.100.77")  # sends from many ports that have no flow
 _AGES = [0, 0, 0, 1, 4, 5, 6, 7, 30]  # of a contended stamp, units
 
 
@@ -106,9 +107,9 @@ def spent(source: random.Random, state: State) -> dict[Counter, int]:
     """Now and then a door to user space is nearly closed."""
     found: dict[Counter, int] = {}
     while source.random() < 0.4:
-        region = source.choice(list(Region))
+        region = source.choice([*Region, Region.CLIENT])
         found[region, _bucket(source, state, region)] = max(
-            0, KERNEL[region] - source.randrange(10)
+            0, KERNEL[region] - source.choice([0, 0, 1, 3, 9])
         )
     return found
 
@@ -117,8 +118,8 @@ def _bucket(source: random.Random, state: State, region: Region) -> int:
     """That of somebody who takes part."""
     if region is Region.TOKEN:
         return token_bucket(source.choice(state.tokens))
-    if region is Region.CLIENT and state.flows:
-        return client_bucket(source.choice(state.flows)[0].host)
+    if region is Region.CLIENT:
+        return client_bucket(source.choice([key.host for key, _ in state.flows] + [_STRANGER] * 2))
     if region is Region.ENDPOINT and state.flows:
         return endpoint_bucket(source.choice(state.flows)[1].endpoint)
     return 0
