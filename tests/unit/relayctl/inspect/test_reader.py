@@ -96,4 +96,4 @@ def test_instances_are_those_with_pins_or_a_socket(tmp_path: Path) -> None:
 
 def test_now_is_the_stamp_of_the_monotonic_clock() -> None:
     uptime = float(Path("/proc/uptime").read_text().split()[0])
-    assert reader.now() == pytest.approx(uptime / 1.0737, abs=3)
+    assert reader.now() == pytest.approx(uptime * 1e9 / 2**30, abs=3)
