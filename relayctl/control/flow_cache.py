@@ -138,7 +138,9 @@ class FlowCache:
     async def _ask(self, batch: list[tuple[FlowKey, int]]) -> None:
         names = [name_of(key) for key, _ in batch]
         hints = [(at, hint_name(key.vip, ssrc)) for at, (key, ssrc) in enumerate(batch) if ssrc]
-        commands = [("GET", name) for name in (*names, *(name for _, name in hints))]
+        # A part, as a value may be of any size, whoever wrote it; one too long is none of ours.
+        part = (0, cached_flow.VALUE.size)
+        commands = [("GETRANGE", name, *part) for name in (*names, *(name for _, name in hints))]
         try:
             answers = await self._execute(commands, ANSWER_S)
         except (RedisError, OSError, TimeoutError) as error:

@@ -32,10 +32,12 @@ _BATCH = 64  # frames of one interface before the other has its turn
 class Hop:
     """Frames in, frames out later. `sides` are the sockets that a direction leads to."""
 
-    def __init__(self, sides: dict[str, socket.socket], seed: int) -> None:
+    def __init__(self, sides: dict[str, socket.socket], seed: int, *, nat: bool = True) -> None:
+        """Without `nat` it is a line: whoever sends first is heard."""
         self._sides = sides
         self._seed = seed
         self._nat = NatTable()
+        self._is_line = not nat
         self._impairment = Impairment()
         self._order = count()
         self._waiting: list[tuple[float, int, str, Kind, bytes]] = []
@@ -65,6 +67,8 @@ class Hop:
         self, direction: str, frame: bytes, datagram: Datagram
     ) -> tuple[Address | None, bytes]:
         """Whose frame it is (None: nobody's any more), and the frame for the other side."""
+        if self._is_line:
+            return datagram.source if direction == UP else datagram.destination, frame
         if direction == UP:
             client = datagram.source
             port = self._nat.outbound(client)
@@ -148,10 +152,10 @@ def open_side(interface: str) -> socket.socket:
     return sock
 
 
-def serve(client: str, router: str, control: Path, seed: int) -> None:
+def serve(client: str, router: str, control: Path, seed: int, *, nat: bool) -> None:
     """Run for ever. `client` and `router` are the interfaces of the two sides."""
     sides = {UP: open_side(router), DOWN: open_side(client)}
-    hop = Hop(sides, seed)
+    hop = Hop(sides, seed, nat=nat)
     with selectors.DefaultSelector() as selector, socket.socket(socket.AF_UNIX) as listener:
         selector.register(sides[DOWN], selectors.EVENT_READ, UP)  # the client's frames go up
         selector.register(sides[UP], selectors.EVENT_READ, DOWN)
@@ -199,8 +203,10 @@ def main() -> None:
     parser.add_argument("--router", default="router0")
     parser.add_argument("--control", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--line", action="store_true", help="no NAT")
     arguments = parser.parse_args()
-    serve(arguments.client, arguments.router, arguments.control, arguments.seed)
+    nat = not arguments.line
+    serve(arguments.client, arguments.router, arguments.control, arguments.seed, nat=nat)
 
 
 if __name__ == "__main__":

@@ -27,10 +27,10 @@ class HopControl:
         self._answers = connection.makefile("r")
 
     @classmethod
-    def start(cls, node: Node, directory: Path, seed: int) -> "HopControl":
+    def start(cls, node: Node, directory: Path, seed: int, *, nat: bool = True) -> "HopControl":
         """Start the hop inside `node` and wait until it passes frames."""
         control = directory / "hop.sock"
-        arguments = ["--control", str(control), "--seed", str(seed)]
+        arguments = ["--control", str(control), "--seed", str(seed), *([] if nat else ["--line"])]
         program = node.python("hop", "tests.lab.hop", *arguments)
         return cls(program, _connect(program, control))
 

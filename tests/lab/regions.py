@@ -8,7 +8,6 @@ import dataclasses
 
 from relayctl.wire.address import render
 from tests.lab import service_config, topology
-from tests.lab import services as lab_services
 from tests.lab.service_config import CLUSTER, Vip, toml
 from tests.lab.services import Services
 from tests.lab.site import RelayPlace, Site
@@ -30,13 +29,8 @@ class Regions(Services):
 
     loops = False
 
-    def start_relay(self, n: int = 0) -> None:
-        if self.setup.datapath == "xdp":
-            lab_services.mount_bpffs()
-        name, site = lab_services._relay_name(n), self.site.at_relay(n)
-        config = self.write(f"{name}.toml", self._ingress() if n == INGRESS else self._peer(n))
-        self._start(name, site.relay, "relayctl", config)
-        self._wait(name, site.relay, f"{site.admin_url}/readyz")
+    def relay_text(self, n: int) -> str:
+        return self._ingress() if n == INGRESS else self._peer(n)
 
     def _ingress(self) -> str:
         peers = [n for n in range(len(self.site.relays)) if n != INGRESS]

@@ -113,9 +113,17 @@ class Services:
         if self.setup.datapath == "xdp":
             mount_bpffs()
         name, site = _relay_name(n), self.site.at_relay(n)
-        config = self.write(f"{name}.toml", service_config.relay(site, self.setup, self._keys))
+        config = self.write(f"{name}.toml", self.relay_text(n))
         self._start(name, site.relay, "relayctl", config)
         self._wait(name, site.relay, f"{site.admin_url}/readyz")
+
+    def relay_text(self, n: int) -> str:
+        """The configuration of a relay."""
+        return service_config.relay(self.site.at_relay(n), self.setup, self._keys)
+
+    def transceiver_text(self) -> str:
+        """The configuration of the transceiver."""
+        return service_config.transceiver(self.site, self.setup, self._keys)
 
     def kill_relay(self, n: int = 0, *, wipe: bool = False) -> None:
         """`kill -9` of the daemon; its program forwards on. `wipe`: as if the node was started
@@ -126,8 +134,7 @@ class Services:
             xdp.unload(self.site.relays[n].instance, str(BPFFS))
 
     def start_transceiver(self) -> None:
-        text = service_config.transceiver(self.site, self.setup, self._keys)
-        config = self.write("transceiver.toml", text)
+        config = self.write("transceiver.toml", self.transceiver_text())
         self._start("transceiver", self.site.transceiver, self.transceiver_module, config)
         self._wait("transceiver", self.site.transceiver, f"{self.site.transceiver_url}/readyz")
 

@@ -12,10 +12,11 @@ here knows what the boxes run: see `tests.lab.services`.
 
 import contextlib
 import shutil
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 from pyroute2 import NetlinkError
 
@@ -97,6 +98,8 @@ class Lab:
     """Use it as a context manager. `prefix` tells labs on one machine apart; its directory under
     build/lab has the logs."""
 
+    NODES: tuple[str, ...] = _NODES  # that it may have
+
     def __init__(
         self,
         prefix: str = "fl-",
@@ -121,10 +124,10 @@ class Lab:
         self.host_leg = host_leg
         self._open: contextlib.ExitStack | None = None
 
-    def __enter__(self) -> "Lab":
-        clean(self.prefix)
+    def __enter__(self) -> Self:
+        clean(self.prefix, self.NODES)
         with contextlib.ExitStack() as stack:
-            stack.callback(clean, self.prefix)
+            stack.callback(clean, self.prefix, self.NODES)
             self._build(stack)
             self._open = stack.pop_all()
         return self
@@ -143,7 +146,7 @@ class Lab:
         """Pull or plug the cable of the client's first interface."""
         self.client.set_link("eth0", up=in_)
         if in_:  # the kernel dropped it with the link
-            _add_route(self.client, "default", ROUTER)
+            add_route(self.client, "default", ROUTER)
 
     def route_vip(self, *which: int) -> None:
         """Point the router's route of the VIP at these relays; none: nobody gets its packets."""
@@ -166,7 +169,7 @@ class Lab:
         """Relay `n` is back on the network."""
         for interface in ("outer0", "inner0"):
             self.relays[n].set_link(interface, up=True)
-        _add_route(self.relays[n], "default", _GATEWAYS[_RELAYS[n]])  # it went with the link
+        add_route(self.relays[n], "default", _GATEWAYS[_RELAYS[n]])  # it went with the link
 
     def keep(self) -> None:
         """Let it live on after this process: `clean` ends it."""
@@ -224,6 +227,10 @@ class Lab:
         left_out |= {"transceiver-2"} if self.transceiver_count < 2 else set()
         return [name for name in _NODES if name not in left_out]
 
+    def _bumps(self) -> set[str]:
+        """Nodes that are a fault hop."""
+        return {"hop"} if self.fault else set()
+
     def _make_node(self, name: str) -> None:
         namespace.create(f"{self.prefix}{name}")
         node = self._nodes[name] = Node(f"{self.prefix}{name}", self.programs)
@@ -253,10 +260,10 @@ class Lab:
             (left, cable.left_interface, cable.left_address),
             (right, cable.right_interface, cable.right_address),
         )
+        bumps = {self._nodes[name] for name in self._bumps()}
         for node, interface, _ in ends:
-            # The fault hop passes frames on as they come: GRO would make them too long.
-            bump = self.fault and node is self._nodes["hop"]
-            node.offloads(interface, gro=not bump)
+            # A fault hop passes frames on as they come: GRO would make them too long.
+            node.offloads(interface, gro=node not in bumps)
         # Only now: a veth that goes up while its far end lacks GRO refuses redirected frames for
         # good, even once the far end has it.
         for node, interface, address in ends:
@@ -269,19 +276,17 @@ class Lab:
     def _add_routes(self) -> None:
         for name, gateway in _GATEWAYS.items():
             if name in self._nodes:
-                _add_route(self._nodes[name], "default", gateway)
+                add_route(self._nodes[name], "default", gateway)
         for relay in self.relays:
-            relay.netlink(
-                lambda ip: ip.addr("add", index=_index(ip, "lo"), address=VIP, prefixlen=32)
-            )
+            relay.netlink(partial(add_own, address=VIP))
         self.route_vip(*range(self.relay_count))
         if self.second_client:
             self.client.netlink(_add_second_uplink)
         if self.host_leg:
             for destination in (f"{VIP}/32", "10.4.0.0/24"):
-                _add_route(self.host, destination, "10.9.0.1")
+                add_route(self.host, destination, "10.9.0.1")
             # Browsers try every address of the host, whichever way the VIP lies.
-            _add_route(self.router, "default", HOST)
+            add_route(self.router, "default", HOST)
 
 
 def directory_of(prefix: str) -> Path:
@@ -289,12 +294,11 @@ def directory_of(prefix: str) -> Path:
     return REPOSITORY / "build" / "lab" / prefix.strip("-")
 
 
-def clean(prefix: str) -> None:
+def clean(prefix: str, nodes: Iterable[str] = _NODES) -> None:
     """Remove whatever a lab of this prefix left behind: programs, pins, namespaces, cable."""
     stop_listed(directory_of(prefix))
-    for relay in _RELAYS:
-        shutil.rmtree(BPFFS / "ferryline" / f"{prefix}{relay}", ignore_errors=True)
-    for name in _NODES:
+    for name in nodes:
+        shutil.rmtree(BPFFS / "ferryline" / f"{prefix}{name}", ignore_errors=True)
         if namespace.exists(f"{prefix}{name}"):
             namespace.remove(f"{prefix}{name}")
     host = Node(None, Programs(directory_of(prefix)))
@@ -327,7 +331,13 @@ def _drop_vip(ip: Any) -> None:
         ip.route("del", dst=f"{VIP}/32")
 
 
-def _add_route(node: Node, destination: str, gateway: str) -> None:
+def add_own(ip: Any, address: str) -> None:
+    """An address that is the node's own whatever interface it is asked on."""
+    ip.addr("add", index=_index(ip, "lo"), address=address, prefixlen=32)
+
+
+def add_route(node: Node, destination: str, gateway: str) -> None:
+    """`destination` may be "default"."""
     node.netlink(lambda ip: ip.route("add", dst=destination, gateway=gateway))
 
 
