@@ -42,7 +42,7 @@ def test_a_region_without_a_limit_is_free() -> None:
     [
         (Reason.PUNT_FIRST, Reason.DROP_TOKEN_BUDGET, 16, Reason.DROP_FIRST_BUDGET, 24_000),
         (Reason.PUNT_CONTENDED, Reason.DROP_TOKEN_BUDGET, 16, Reason.DROP_FIRST_BUDGET, 24_000),
-        (Reason.PUNT_ORPHAN, Reason.DROP_ORPHAN_CLIENT_BUDGET, 4, Reason.DROP_ORPHAN_BUDGET, 2000),
+        (Reason.PUNT_ORPHAN, Reason.DROP_ORPHAN_CLIENT_BUDGET, 64, Reason.DROP_ORPHAN_BUDGET, 2000),
         (Reason.PUNT_RETURN, Reason.DROP_RETURN_BUDGET, 2000, Reason.DROP_RETURN_BUDGET, 10_000),
     ],
 )

@@ -313,8 +313,8 @@ def test_shares_of_token_client_and_endpoint(datapath: SocketDatapath) -> None:
     sources = [("198.51.100.7", port) for port in range(1, 18)]
     reasons = [datapath.forward(from_client(REQUEST, source), 20)[0] for source in sources]
     assert reasons == [Reason.PUNT_FIRST] * 16 + [Reason.DROP_TOKEN_BUDGET]
-    reasons = [datapath.forward(from_client(DTLS, source), 20)[0] for source in sources[:5]]
-    assert reasons == [Reason.PUNT_ORPHAN] * 4 + [Reason.DROP_ORPHAN_CLIENT_BUDGET]
+    reasons = [datapath.forward(from_client(DTLS, source), 20)[0] for source in sources * 4]
+    assert reasons == [Reason.PUNT_ORPHAN] * 64 + [Reason.DROP_ORPHAN_CLIENT_BUDGET] * 4
     reasons = [datapath.forward(from_endpoint(), 20)[0] for _ in range(2001)]
     assert reasons == [Reason.PUNT_RETURN] * 2000 + [Reason.DROP_RETURN_BUDGET]
 
