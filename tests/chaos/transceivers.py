@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+from relayctl.wire.address import render
 from tests.chaos import transceiver_killed_page
 from tests.clients.lean_driver import LeanDriver
 from tests.figures.measurement import Findings, Measurement, expect
+from tests.lab.fleet import fleet
 from tests.lab.redis_server import RedisServer
 from tests.lab.service_config import CLUSTER, Backend
 from tests.lab.services import Services
@@ -26,6 +28,7 @@ NOTICED_MS = 2000
 BACK_MS = 2000
 DRAIN_S = 120.0
 SPOKEN_S = 5.0  # of the control run, and of the drain
+SCALED_UP_S = 5.0
 END_S = 15.0  # for a transceiver whose last call has ended
 SECOND = (TRANSCEIVERS[1], 5000)
 
@@ -40,6 +43,7 @@ def measurements() -> list[Measurement]:
             for name in BROWSERS
         ),
         Measurement("transceiver_drained", _DRAINED, transceiver_drained),
+        Measurement("scaled_up", (Target("scaled_up_after", "≤", SCALED_UP_S, "s"),), scaled_up),
     ]
 
 
@@ -132,6 +136,18 @@ def transceiver_drained(prefix: str = PREFIX, calls: int = CALLS) -> Findings:
             "transceiver_drained_status": status,
         }
     )
+
+
+def scaled_up(prefix: str = PREFIX) -> Findings:
+    """From when another transceiver says that it is ready until it gets a new call."""
+    with fleet(prefix) as grown:
+        grown.place()  # so that the other one is the less loaded
+        grown.start_another()
+        ready = time.monotonic()
+        while grown.place() != render(SECOND):
+            expect(time.monotonic() - ready < 6 * SCALED_UP_S, "it gets no calls")
+            time.sleep(0.05)
+        return Findings({"scaled_up_after": round(time.monotonic() - ready, 2)})
 
 
 class Place(NamedTuple):
