@@ -8,6 +8,7 @@ restart adopts everything, `relayctl unload` removes it.
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any
@@ -257,8 +258,14 @@ class _Daemon:
     def _catch_signals(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stop.set)
+            loop.add_signal_handler(number, self._end)
         loop.add_signal_handler(signal.SIGHUP, self._reload_keys)
+
+    def _end(self) -> None:
+        """Stop; asked again, at once: whatever is left over, the next start copes with."""
+        if self._stop.is_set():
+            os._exit(0)
+        self._stop.set()
 
     def _reload_keys(self) -> None:
         try:

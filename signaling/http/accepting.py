@@ -8,6 +8,7 @@ import asyncio
 import logging
 import socket
 import ssl
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -41,6 +42,11 @@ class Server(uvicorn.Server):
         self._handshake_s = handshake_s if tls is not None else None
         self._limits = limits
         self._connecting: set[asyncio.Task[None]] = set()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The second signal ends it at once, whichever it is."""
+        self.force_exit = self.should_exit
+        super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=[])

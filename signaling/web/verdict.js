@@ -27,7 +27,8 @@ export async function verdict(step, error, location) {
   if (step === "resume") return { lost: status !== undefined }; // else no media came
   if (status !== ENDED) return { lost: true };
   const reason = await server.ending(location);
-  if (LOST.includes(reason)) return { lost: true };
-  const message = ENDS[reason] ?? `The call has ended${reason ? `: ${reason}` : ""}.`;
+  // Nobody knows: the server that ended it is gone by now, as one that is shut down.
+  if (reason === null || LOST.includes(reason)) return { lost: true };
+  const message = ENDS[reason] ?? `The call has ended: ${reason}.`;
   return { over: { state: "ended", message } };
 }

@@ -95,6 +95,11 @@ class LocalRelay:
         assert self._daemon
         self._daemon.send_signal(number)
 
+    def wait(self) -> int:
+        """Exit code, once it has ended; its packet process may live on."""
+        assert self._daemon
+        return self._daemon.wait(timeout=PATIENCE_S)
+
     def end(self) -> tuple[int, str]:
         """Exit code and what it said, once it has ended."""
         assert self._daemon

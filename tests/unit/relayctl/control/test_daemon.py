@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -139,6 +140,22 @@ def test_a_clean_stop(relay: LocalRelay, number: signal.Signals) -> None:
     code, said = relay.end()
     assert (code, "Traceback" in said) == (0, False), said
     assert not is_alive(child)
+
+
+def test_a_second_signal_ends_at_once(relay: LocalRelay) -> None:
+    """It does not wait for a packet process that hangs, as the first one does."""
+    child = relay.status()["packet_process_pid"]
+    os.kill(child, signal.SIGSTOP)
+    relay.signal(signal.SIGTERM)
+    time.sleep(0.3)
+    relay.signal(signal.SIGTERM)
+    try:
+        assert relay.wait() == 0
+        assert is_alive(child)
+    finally:
+        os.kill(child, signal.SIGCONT)  # its channel is closed: it goes by itself
+    _, said = relay.end()
+    assert "Traceback" not in said
 
 
 def test_a_killed_daemon_leaves_no_orphan_and_a_new_one_starts(relay: LocalRelay) -> None:

@@ -2,6 +2,7 @@ import contextlib
 import datetime
 import errno
 import logging
+import signal
 import socket
 import ssl
 import time
@@ -9,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 import websockets.sync.client
 
 from signaling.http import certificate
+from signaling.http.accepting import Server
 from signaling.http.gate import Gate
 from tests.unit.signaling.real_server import GET, GET_ONCE, PATIENCE_S, SOON_S, rest, serve
 
@@ -151,3 +154,11 @@ def test_no_file_left_is_no_end() -> None:
     with serve(listening=listening) as served:
         served.expect_good()
     assert listening.faults == 0
+
+
+def test_the_second_signal_waits_for_nobody() -> None:
+    server = Server(uvicorn.Config(lambda: None), Gate(10, 10))
+    server.handle_exit(signal.SIGTERM, None)
+    assert (server.should_exit, server.force_exit) == (True, False)
+    server.handle_exit(signal.SIGTERM, None)
+    assert server.force_exit
