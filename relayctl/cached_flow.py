@@ -11,6 +11,7 @@ from typing import NamedTuple
 from relayctl.flow import Flow, FlowKey
 from relayctl.wire.address import Address, pack_host, render, unpack_host
 
+PREFIX = "flow:"
 EXPIRES_S = 120
 VERSION = 1
 VALUE = struct.Struct("!B8s16sHHI")
@@ -37,7 +38,7 @@ class CachedFlow(NamedTuple):
 
 def name_of(key: FlowKey) -> str:
     """The flow's key in Redis; the braces keep a client's keys in one slot of a cluster."""
-    return f"flow:{{{key.vip}:{render(key.client)}}}"
+    return f"{PREFIX}{{{key.vip}:{render(key.client)}}}"
 
 
 def hint_name(vip: int, ssrc: int) -> str:

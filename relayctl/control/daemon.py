@@ -117,9 +117,7 @@ class _Daemon:
             watchdog = Watchdog(self._child, lambda: self._acquaint(sweeper, addresses))
             is_empty = next(datapath.flows.batches(), None) is None
             preload = self._preload = self._make_preload()
-            relay = self._relay(datapath, sweeper, watchdog)
-            relay.peers = peers
-            relay.cache = self._cache
+            relay = self._relay(datapath, sweeper, watchdog, peers)
             servers = await stack.enter_async_context(self._serving(relay))
             if self._kernel:
                 self._kernel.attach()
@@ -183,7 +181,7 @@ class _Daemon:
         if self._config.redis is None:
             return
         try:
-            redis = open_redis(self._config.redis, connections=CONNECTIONS, timeout_s=None)
+            redis = open_redis(self._config.redis, connections=CONNECTIONS)
         except RedisOptionError as error:
             raise RedisOptionError(f"redis: {error}") from None
         stack.push_async_callback(redis_client.close, redis)
@@ -205,7 +203,9 @@ class _Daemon:
         """Flows need routes, which go through the same pipe."""
         return self._child.has_room() and (not self._kernel or self._kernel.nexthops.is_published)
 
-    def _relay(self, datapath: Datapath, sweeper: Sweeper, watchdog: Watchdog) -> Relay:
+    def _relay(
+        self, datapath: Datapath, sweeper: Sweeper, watchdog: Watchdog, peers: PeerWatch
+    ) -> Relay:
         kernel = self._kernel
         return Relay(
             self._config,
@@ -216,6 +216,8 @@ class _Daemon:
             kernel.datapath.attached if kernel else list,
             lambda: watchdog.replacements,
             self._is_loading,
+            peers,
+            self._cache,
         )
 
     @contextlib.asynccontextmanager

@@ -107,12 +107,13 @@ class FlowCache:
             commands = [each for due in batch for each in _first(due)]
             answers = await self._execute(commands, WRITE_S)
             missing = [
-                _set(name, value, "NX")
+                (name, value)
                 for (verb, name, value), answer in zip(_names(batch), answers, strict=True)
                 if verb == "EXPIRE" and not _is_error(answer) and not answer
             ]
             if missing:
-                answers += await self._execute(missing, WRITE_S)
+                again = [_set(name, value, "NX") for name, value in missing]
+                answers += await self._execute(again, WRITE_S)
         except (RedisError, OSError, TimeoutError) as error:
             self.writes["dropped"] += len(batch) + len(self._due)
             self._due.clear()  # a later one knows better
@@ -120,10 +121,11 @@ class FlowCache:
             return
         errors = [answer for answer in answers if _is_error(answer)]
         self.writes["refused"] += len(errors)
-        fresh = sum(due.is_new for due in batch)
         if not errors:
-            self.writes["written"] += fresh + len(missing)
-            self.writes["refreshed"] += len(batch) - fresh
+            written = sum(due.is_new for due in batch)
+            written += sum(name.startswith(cached_flow.PREFIX) for name, _ in missing)
+            self.writes["written"] += written
+            self.writes["refreshed"] += len(batch) - written
         self._became(REFUSING if errors else OK, type(errors[0]).__name__ if errors else "")
 
     async def _keep_asking(self) -> None:

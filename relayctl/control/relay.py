@@ -87,14 +87,16 @@ class Relay:
         kernel: Kernel | None,
         attached: Callable[[], list[int]],
         replacements: Callable[[], int],
-        is_loading: Callable[[], bool] = lambda: False,
+        is_loading: Callable[[], bool],
+        peers: PeerWatch,
+        cache: FlowCache | None,
     ) -> None:
-        """`kernel` is None without XDP. `replacements`: of hung packet processes. `is_loading`:
-        whether flows of Redis are under way to an empty table."""
+        """`kernel` is None without XDP, `cache` without Redis. `replacements`: of hung packet
+        processes. `is_loading`: whether flows of Redis are under way to an empty table."""
         self.config = config
         self.draining = False
-        self.peers = PeerWatch(config.peers, packet.send)  # which the daemon runs
-        self.cache: FlowCache | None = None  # which the daemon runs too, where there is Redis
+        self._peers = peers
+        self._cache = cache
         self._datapath = datapath
         self.name = datapath.name
         self._packet = packet
@@ -176,8 +178,8 @@ class Relay:
             "flows": {"new": 0, "confirmed": 0, **states, "max": self._datapath.flows.capacity},
             "ready": not faults,
             "not_ready": faults,
-            "peers": self.peers.records(),
-            "redis": self.cache.state if self.cache else "off",
+            "peers": self._peers.records(),
+            "redis": self._cache.state if self._cache else "off",
             "reasons": counts,
         }
 
@@ -244,12 +246,12 @@ class Relay:
             displaced=heartbeat.displaced if heartbeat else 0,
             takeovers=heartbeat.takeovers if heartbeat else 0,
             replacements=self._replacements(),
-            cache_state=self.cache.state if self.cache else None,
-            cache_writes=self.cache.writes if self.cache else {},
-            cache_lookups=self.cache.lookups if self.cache else {},
-            cache_queued=self.cache.queued if self.cache else 0,
-            peers={each.id: each.id in self.peers.health.live for each in self.config.peers},
-            peer_changes=self.peers.changes,
+            cache_state=self._cache.state if self._cache else None,
+            cache_writes=self._cache.writes if self._cache else {},
+            cache_lookups=self._cache.lookups if self._cache else {},
+            cache_queued=self._cache.queued if self._cache else 0,
+            peers={each.id: each.id in self._peers.health.live for each in self.config.peers},
+            peer_changes=self._peers.changes,
             sweep_s=self._sweeper.last.took_s,
             sweep_age_s=time.monotonic() - (self._sweeper.last.finished or self._started),
         )

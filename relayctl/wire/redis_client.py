@@ -1,7 +1,8 @@
 """Opens Redis, whichever kind a URL names, as every part of ours uses it.
 
 Connections are bounded and made when first used; nothing is tried again but a connection that
-broke meanwhile, once and at once: whoever asks has a deadline.
+broke meanwhile, once and at once. Whoever asks has a deadline of his own, and answers have none
+here: redis-py keeps those by `asyncio.wait_for`, in which another one's cancellation may get lost.
 """
 
 from typing import Any, cast
@@ -25,7 +26,7 @@ from relayctl.wire import redis_url
 from relayctl.wire.redis_url import RedisPlace
 
 CONNECTIONS = 64
-TIMEOUT_S = 1.0  # of a connection, and of an answer; behind the deadlines of those who use it
+CONNECT_S = 1.0  # until there is a connection, new or free
 
 Client = Redis | RedisCluster
 
@@ -34,16 +35,14 @@ class RedisOptionError(ValueError):
     """Something behind `?` is wrong; the message does not show the URL."""
 
 
-def open_redis(
-    url: str, *, connections: int = CONNECTIONS, timeout_s: float | None = TIMEOUT_S
-) -> Client:
+def open_redis(url: str, *, connections: int = CONNECTIONS) -> Client:
     """Connects when it is first used; needs a running loop for a Cluster. Raises
     `RedisOptionError` and `RedisUrlError`."""
     place = redis_url.parse(url)
     try:
         options: dict[str, Any] = dict(parse_url(place.plain))
-        options.setdefault("socket_timeout", timeout_s)
-        options.setdefault("socket_connect_timeout", timeout_s or TIMEOUT_S)
+        options.setdefault("socket_timeout", None)
+        options.setdefault("socket_connect_timeout", CONNECT_S)
         if "retry" in options:
             raise ValueError("'retry' is no text")
         options["retry"] = Retry(NoBackoff(), 1)
@@ -52,7 +51,7 @@ def open_redis(
             return _cluster(place, options, connections)
         if place.kind == "sentinel":
             return _sentinel(place, options, connections)
-        options.setdefault("timeout", TIMEOUT_S)  # for a connection that is free
+        options.setdefault("timeout", CONNECT_S)
         options.setdefault("max_connections", connections)
         return Redis.from_pool(BlockingConnectionPool(**options))  # which it closes
     except (ValueError, TypeError, AttributeError, RedisError) as error:

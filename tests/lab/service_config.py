@@ -7,7 +7,6 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Literal
 
-from relayctl.config import RelayConfig
 from relayctl.wire.address import Address, render
 from relayctl.wire.route_token import Key, render_key
 from signaling.access.api_keys import ApiKey
@@ -79,7 +78,7 @@ def relay(site: Site, setup: Setup, keys_file: Path) -> str:
             "dev_local": site.dev_local,
             "run_dir": site.directory,
             "admin": render(site.relay_admin),
-            **(_redis(setup) if "redis" in RelayConfig.model_fields else {}),
+            **_redis(setup),
             **base,
         },
         *(

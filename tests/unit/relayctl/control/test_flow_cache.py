@@ -68,6 +68,13 @@ async def test_an_old_flow_is_kept_and_what_another_relay_wrote_stands(place: Pl
     assert await place.redis.get(name_of(FIRST)) == other
     assert await place.redis.ttl(name_of(FIRST)) > 110
     assert await place.redis.get(hint_name(1, SSRC)) == VALUE  # there was none
+    assert place.cache.writes == {"written": 0, "refreshed": 1, "refused": 0}  # flows, not keys
+
+
+async def test_a_flow_that_redis_lost_counts_as_written(place: Place) -> None:
+    await place.cache._write([Due(FIRST, VALUE, SSRC, is_new=False)])
+    assert await place.redis.get(name_of(FIRST)) == VALUE
+    assert place.cache.writes == {"written": 1, "refreshed": 0, "refused": 0}
 
 
 async def test_orphans_get_their_flow_or_a_hint_or_a_no(place: Place) -> None:

@@ -28,7 +28,7 @@ class Place:
     """A relay's side of Redis."""
 
     def __init__(self, url: str) -> None:
-        self.redis = open_redis(url, timeout_s=None)
+        self.redis = open_redis(url)
         self.sent: list[Message] = []
         self.cache = FlowCache(self.redis, DueFlows({}, 0), self.take, lambda: 0)
         self.preload = Preload(self.redis, [1], self.take, lambda: True)

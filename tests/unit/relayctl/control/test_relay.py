@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from relayctl.control.peers import PeerWatch
 from relayctl.control.relay import Relay, stamp
 from relayctl.control.sweeper import Sweeper
 from relayctl.control.watchdog import FRESH_S
@@ -75,6 +76,7 @@ class Fixture:
         self.packet = FakePacketSide(self.datapath)
         self.nexthops = FakeNexthops()
         self.attached = [CARRIER]
+        self.is_loading = False
         self.sweeper = Sweeper(self.datapath, self.packet.send, stamp, lambda: None, lambda _: None)
         in_kernel = datapath == "xdp"
         self.relay = Relay(
@@ -85,6 +87,9 @@ class Fixture:
             FakeKernel(self.nexthops) if in_kernel else None,
             lambda: self.attached,
             lambda: 2,
+            lambda: self.is_loading,
+            PeerWatch(self.config.peers, self.packet.send),
+            None,
         )
 
     def install(self, vip: int = 1, flags: int = CONFIRMED) -> None:
@@ -95,6 +100,11 @@ class Fixture:
 @pytest.fixture
 def fixture() -> Fixture:
     return Fixture()
+
+
+def test_not_ready_while_flows_are_loaded(fixture: Fixture) -> None:
+    fixture.is_loading = True
+    assert "loading flows from redis" in fixture.relay.faults()
 
 
 def test_ready(fixture: Fixture) -> None:
